@@ -1,0 +1,35 @@
+"""Every test session gets its own PostgreSQL, Valkey and data folder before Django's settings are read.
+
+pytest-django reads the settings before any conftest where pyproject.toml names them; so they are named here instead.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+
+import django
+from django.conf import settings
+
+from tests.servers import start_servers
+
+if settings.configured:
+    raise RuntimeError(
+        "Unset DJANGO_SETTINGS_MODULE: the tests choose their settings after starting their servers."
+    )
+
+_servers = start_servers()
+atexit.register(_servers.stop)
+os.environ["DATABASE_URL"] = _servers.database_url
+os.environ["REDIS_URL"] = _servers.redis_url
+os.environ["VOICEPOOL_DATA"] = str(_servers.data_folder)
+os.environ["DJANGO_SETTINGS_MODULE"] = "portal.settings.test"
+# The conftests below this one may import models.
+try:
+    django.setup()
+except Exception as error:  # FOR THE FIRST DAY ONLY, while the settings are being written
+    print(f"Django does not load yet, only tests without it will pass: {error!r}")
+    from django.utils.functional import empty
+
+    settings._wrapped = empty
+    del os.environ["DJANGO_SETTINGS_MODULE"]
