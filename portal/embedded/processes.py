@@ -76,6 +76,7 @@ def start(
     *,
     environment: Mapping[str, str],
     output: int,
+    errors: int = subprocess.STDOUT,
     directory: Path | None = None,
     account: Account | None = None,
     stdin: int = subprocess.DEVNULL,
@@ -84,24 +85,23 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start a child as leader of its own session, which is sent `parent_death_signal` if this process dies.
 
-    `output` is a file descriptor (or subprocess.PIPE) for standard output; errors go to the same place.
-    The directory is entered before the account is taken on, so it may lie where that account cannot go.
+    `output` is a file descriptor (or subprocess.PIPE) for standard output; errors go to the same place unless
+    `errors` names another. The directory is entered before the account is taken on, so it may lie where that account cannot go.
     Call it from the main thread: the kernel counts the death of the *thread* that started the child.
     """
-    identity: dict[str, int | list[int]] = {}
-    if account is not None:
-        identity = {"user": account.uid, "group": account.gid, "extra_groups": []}
-    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
+    return subprocess.Popen(
         list(command),
         env=dict(environment),
         cwd=directory,
         stdin=stdin,
         stdout=output,
-        stderr=subprocess.STDOUT,
+        stderr=errors,
         start_new_session=True,
         pass_fds=tuple(keep_open),
         preexec_fn=_die_with(os.getpid(), parent_death_signal),
-        **identity,
+        user=account.uid if account else None,
+        group=account.gid if account else None,
+        extra_groups=[] if account else None,
     )
 
 
@@ -127,14 +127,17 @@ def has_ended(process: subprocess.Popen[bytes]) -> bool:
 
 
 def stop(process: subprocess.Popen[bytes], *, first: signal.Signals, grace_s: float) -> int:
-    """Send `first`, wait up to `grace_s`, then kill what is left of the child's session; return its exit
-    status.
-    """
+    """Send `first`, wait up to `grace_s`, then kill what is left of the child's session; return its status."""
+    if process.returncode is None and not has_ended(process):
+        os.kill(process.pid, first)
+    return wait_and_end(process, grace_s=grace_s)
+
+
+def wait_and_end(process: subprocess.Popen[bytes], *, grace_s: float) -> int:
+    """Wait up to `grace_s` for a child's end, then kill what is left of its session; return its status."""
     if process.returncode is not None:
         return process.returncode
     deadline = time.monotonic() + grace_s
-    if not has_ended(process):
-        os.kill(process.pid, first)
     while not has_ended(process) and time.monotonic() < deadline:
         time.sleep(0.01)
     # Also after an orderly end: whatever stayed in the session would keep files and ports.

@@ -1,0 +1,24 @@
+"""Who agreed to what, when, in which words. Never changed; kept when the voice is gone."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+
+from accounts.models.workspace import Workspace
+
+
+class ConsentRecord(models.Model):
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    # No foreign key: the record outlives the voice.
+    voice_id = models.UUIDField(db_index=True)
+    statement_version = models.CharField(max_length=20)
+    statement_locale = models.CharField(max_length=10)
+    statement_text = models.TextField()
+    clip_sha256 = models.CharField(max_length=64)
+    address = models.GenericIPAddressField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)

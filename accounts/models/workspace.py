@@ -1,0 +1,47 @@
+"""The workspace: the boundary of isolation and of billing."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class WorkspaceKind(models.TextChoices):
+    PERSONAL = "personal", _("Personal")
+    TEAM = "team", _("Team")
+    PLATFORM = "platform", _("Platform")
+
+
+class Role(models.TextChoices):
+    OWNER = "owner", _("Owner")
+    ADMIN = "admin", _("Administrator")
+    MEMBER = "member", _("Member")
+    BILLING = "billing", _("Billing")
+
+
+class Workspace(models.Model):
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100)
+    kind = models.CharField(max_length=10, choices=WorkspaceKind.choices, default=WorkspaceKind.PERSONAL)
+    # Fair-share weight: a workspace of weight 2 gets twice the device time of one of weight 1 when both wait.
+    weight = models.PositiveSmallIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+    suspended_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "user"], name="membership_once"),
+        ]

@@ -1,0 +1,28 @@
+"""What billing refuses, and why."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from portal.lib.errors import DomainError
+
+
+class InsufficientCredit(DomainError):
+    code = "insufficient_credit"
+    status = 402
+    message = _(
+        "This needs up to %(needed)s set aside, and %(available)s is available. Nothing was charged. "
+        "Shorten the text or add credit."
+    )
+
+
+class HoldNotOpen(DomainError):
+    code = "hold_not_open"
+    status = 409
+    message = _("The money set aside for this job was settled before.")
+
+
+class NoPrice(DomainError):
+    code = "no_price"
+    status = 503
+    message = _("No price is in force. The operator has to set one. Nothing was charged.")

@@ -1,0 +1,31 @@
+"""What a workspace has."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from billing.models import CreditAccount
+from billing.pricing import affordable_gpu_ms
+from billing.selectors.prices import current_price, rate_for
+
+
+@dataclass(frozen=True)
+class Balance:
+    available_micros: int
+    held_micros: int
+    currency: str
+    # What the available money buys in the interactive class at today's price.
+    affordable_gpu_ms: int
+
+
+def balance_of(workspace_id: uuid.UUID) -> Balance:
+    """The workspace's balance; zero where it has no account yet."""
+    account = CreditAccount.objects.filter(workspace_id=workspace_id).first() or CreditAccount(workspace_id=workspace_id)
+    rate = rate_for(price=current_price(), job_class="interactive")
+    return Balance(
+        available_micros=account.available_micros,
+        held_micros=account.held_micros,
+        currency=account.currency,
+        affordable_gpu_ms=affordable_gpu_ms(amount_micros=account.available_micros, rate=rate),
+    )

@@ -1,0 +1,89 @@
+"""What is held, and how it ends: captured for what was used, the rest released. Each exactly once."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from billing.errors import HoldNotOpen, InsufficientCredit
+from billing.models import CreditAccount, Hold, HoldState, LedgerAccount, TransactionKind
+from billing.services import ledger
+from portal.lib.money import micros_as_decimal
+
+
+@transaction.atomic
+def place_hold(*, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int) -> Hold:
+    """Set `amount_micros` aside for a job. Never overdraws: a conditional update decides.
+
+    Raises:
+        InsufficientCredit: less than that is available. Nothing was changed.
+    """
+    ledger.ensure_account(workspace_id=workspace_id)
+    try:
+        ledger.post(
+            workspace_id=workspace_id,
+            kind=TransactionKind.HOLD,
+            idempotency_key=f"hold:{job_id}",
+            job_id=job_id,
+            entries={LedgerAccount.AVAILABLE: -amount_micros, LedgerAccount.HELD: amount_micros},
+        )
+    except ledger.BalanceTooLow as error:
+        account = CreditAccount.objects.get(workspace_id=workspace_id)
+        raise InsufficientCredit(
+            needed=f"{account.currency} {micros_as_decimal(amount_micros):.4f}",
+            available=f"{account.currency} {micros_as_decimal(account.available_micros):.4f}",
+        ) from error
+    return Hold.objects.create(workspace_id=workspace_id, job_id=job_id, amount_micros=amount_micros)
+
+
+def capture(*, job_id: uuid.UUID, attempt_id: uuid.UUID, amount_micros: int) -> int:
+    """Charge an attempt to its job's hold and return the micros charged, at most what is left of the hold.
+
+    Call inside a transaction, before any tts row is locked: locks the credit account.
+
+    Raises:
+        HoldNotOpen: the hold was closed before.
+        AlreadyPosted (billing.services.ledger): this attempt was charged before. Nothing was changed.
+    """
+    hold = Hold.objects.get(job_id=job_id)
+    # Lock order: the credit account first, then the hold, so that a capture and a release cannot cross.
+    CreditAccount.objects.select_for_update().get(workspace_id=hold.workspace_id)
+    hold = Hold.objects.select_for_update().get(pk=hold.pk)
+    if hold.state != HoldState.OPEN:
+        raise HoldNotOpen
+    charged = min(amount_micros, hold.amount_micros - hold.captured_micros)
+    ledger.post(
+        workspace_id=hold.workspace_id,
+        kind=TransactionKind.CAPTURE,
+        idempotency_key=f"capture:{attempt_id}",
+        job_id=job_id,
+        entries={LedgerAccount.HELD: -charged, LedgerAccount.REVENUE: charged},
+    )
+    Hold.objects.filter(pk=hold.pk).update(captured_micros=F("captured_micros") + charged)
+    return charged
+
+
+def release(*, job_id: uuid.UUID) -> int:
+    """Close the job's hold and give back what was not captured; returns those micros. A closed hold gives 0.
+
+    Call inside a transaction, before any tts row is locked: locks the credit account.
+    """
+    hold = Hold.objects.get(job_id=job_id)
+    CreditAccount.objects.select_for_update().get(workspace_id=hold.workspace_id)
+    hold = Hold.objects.select_for_update().get(pk=hold.pk)
+    if hold.state != HoldState.OPEN:
+        return 0
+    rest = hold.amount_micros - hold.captured_micros
+    if rest:
+        ledger.post(
+            workspace_id=hold.workspace_id,
+            kind=TransactionKind.RELEASE,
+            idempotency_key=f"release:{job_id}",
+            job_id=job_id,
+            entries={LedgerAccount.HELD: -rest, LedgerAccount.AVAILABLE: rest},
+        )
+    Hold.objects.filter(pk=hold.pk).update(state=HoldState.CLOSED, closed_at=Now())
+    return rest

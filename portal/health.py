@@ -1,0 +1,35 @@
+"""/healthz: this process lives. /readyz: it can serve, and a device can speak."""
+
+from __future__ import annotations
+
+import redis
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+
+from portal.lib.queues import redis_connection
+from tts.selectors.devices import ready_device_count
+
+
+@never_cache
+def healthz(request: HttpRequest) -> JsonResponse:
+    return JsonResponse({"status": "ok"})
+
+
+@never_cache
+def readyz(request: HttpRequest) -> JsonResponse:
+    """200 when the database and Redis answer and at least one device is ready; else 503 naming what is not."""
+    checks = {"database": False, "redis": False, "device": False}
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        checks["database"] = True
+        checks["device"] = ready_device_count() > 0
+    except DatabaseError:
+        pass
+    try:
+        checks["redis"] = bool(redis_connection().ping())
+    except redis.RedisError:
+        pass
+    ready = all(checks.values())
+    return JsonResponse({"status": "ready" if ready else "not_ready", "checks": checks}, status=200 if ready else 503)

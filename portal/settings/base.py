@@ -1,0 +1,213 @@
+"""Settings that hold everywhere. `embedded`, `production` and `test` differ from these in few lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dj_database_url
+from csp.constants import NONE, SELF
+from django.utils.translation import gettext_lazy as _
+
+from portal.lib.env import env_bool, env_int, env_list, env_text
+
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
+DATA_DIR = Path(env_text("VOICEPOOL_DATA", str(BASE_DIR / ".data")))
+BASE_URL = env_text("VOICEPOOL_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
+
+SECRET_KEY = env_text("SECRET_KEY")
+DEBUG = False
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", "")
+
+INSTALLED_APPS = [
+    "portal",
+    "accounts",
+    "billing",
+    "tts",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.humanize",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "django_htmx",
+    "django_rq",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "rest_framework",
+]
+
+MIDDLEWARE = [
+    "portal.lib.http.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "accounts.tenancy.WorkspaceMiddleware",
+    "portal.lib.problem.PageErrorMiddleware",
+]
+
+ROOT_URLCONF = "portal.urls"
+WSGI_APPLICATION = "portal.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "portal.context.frame",
+            ],
+        },
+    },
+]
+
+DATABASES = {"default": dj_database_url.parse(env_text("DATABASE_URL"))}
+# One pool per process: 32 web threads share these connections instead of holding one each.
+DATABASES["default"]["OPTIONS"] = {
+    **DATABASES["default"].get("OPTIONS", {}),
+    "pool": {"min_size": 1, "max_size": env_int("DATABASE_POOL_SIZE", 10), "timeout": 10},
+}
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env_text("REDIS_URL")
+# Django-RQ's own dashboard reads "default". The queues of device slots are made by name in portal.lib.queues.
+RQ_QUEUES = {"default": {"URL": REDIS_URL, "SERIALIZER": "rq.serializers.JSONSerializer"}}
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "cache"}}
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+ACCOUNT_ADAPTER = "portal.sign_up.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_PREVENT_ENUMERATION = True
+ACCOUNT_CONFIRM_EMAIL_ON_GET = False
+ACCOUNT_LOGIN_ON_EMAIL_CONFIRMATION = True
+ACCOUNT_LOGOUT_REDIRECT_URL = "landing"
+ACCOUNT_SESSION_REMEMBER = True
+# How many proxies in front are ours: allauth and our throttles read the client's address behind them.
+ALLAUTH_TRUSTED_PROXY_COUNT = env_int("TRUSTED_PROXY_COUNT", 0)
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "studio"
+EMAIL_SUBJECT_PREFIX = ""
+DEFAULT_FROM_EMAIL = env_text("DEFAULT_FROM_EMAIL", "VoicePool <no-reply@localhost>")
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("zh-hans", _("Simplified Chinese")), ("en", _("English"))]
+LOCALE_PATHS = [BASE_DIR / "portal" / "locale"]
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = env_text("TIME_ZONE", "UTC")
+
+STATIC_URL = "static/"
+STATIC_ROOT = Path(env_text("VOICEPOOL_STATIC", str(DATA_DIR / "static")))
+STATICFILES_DIRS = [BASE_DIR / "static"]
+MEDIA_ROOT = Path(env_text("VOICEPOOL_MEDIA", str(DATA_DIR / "media")))
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": MEDIA_ROOT}},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+# Uploads go to disk beyond this, and are refused before they are all read beyond tts.audio's limit.
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+
+# Every script and style is a file of ours: nothing inline, nothing from elsewhere.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "media-src": [SELF, "blob:"],
+        "connect-src": [SELF],
+        "manifest-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+        "object-src": [NONE],
+    },
+}
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "portal.errors_views.csrf_failure"
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.api.auth.ApiKeyAuthentication", "accounts.api.auth.PageSessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["accounts.api.permissions.HasWorkspace"],
+    "DEFAULT_THROTTLE_CLASSES": ["portal.lib.throttling.WorkspaceThrottle"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PAGINATION_CLASS": "portal.lib.pagination.NewestFirst",
+    "EXCEPTION_HANDLER": "portal.lib.problem.api_exception_handler",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "VoicePool API",
+    "DESCRIPTION": "Clone a voice, speak text, pay for the GPU-seconds used.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "portal.lib.logging.JsonFormatter"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "root": {"handlers": ["console"], "level": env_text("LOG_LEVEL", "INFO")},
+    "loggers": {
+        # One line per RQ job at INFO costs milliseconds between two attempts (measured), and says nothing that ours do not.
+        "rq.worker": {"level": "WARNING"},
+        "django.request": {"level": "ERROR"},
+    },
+}
+
+# What the product does, in numbers. A rule's own module reads these and nothing else repeats them.
+VOICEPOOL = {
+    "CPU_ENGINE": env_text("VOICEPOOL_CPU_ENGINE", "kokoro"),
+    "CPU_ENGINE_SETTINGS": env_text("VOICEPOOL_CPU_ENGINE_SETTINGS", "{}"),
+    "WELCOME_GPU_SECONDS": env_int("WELCOME_GPU_SECONDS", 300),
+    "OUTBOX": env_bool("VOICEPOOL_OUTBOX", False),
+    "REQUESTS_PER_MINUTE": env_int("REQUESTS_PER_MINUTE", 300),
+    "SUBMITS_PER_MINUTE": env_int("SUBMITS_PER_MINUTE", 120),
+    "VOICES_PER_WORKSPACE": env_int("VOICES_PER_WORKSPACE", 50),
+    "QUEUED_JOBS_PER_WORKSPACE": env_int("QUEUED_JOBS_PER_WORKSPACE", 20),
+    "OPEN_STREAMS_PER_PROCESS": env_int("OPEN_STREAMS_PER_PROCESS", 24),
+}

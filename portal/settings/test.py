@@ -1,0 +1,21 @@
+"""Tests: the real database and Redis that tests/servers.py starts; only speed and mail differ."""
+
+import os
+import tempfile
+
+os.environ.setdefault("SECRET_KEY", "only-for-tests")
+os.environ.setdefault("DATABASE_URL", "postgres://localhost/voicepool")
+os.environ.setdefault("REDIS_URL", "redis://127.0.0.1:6379/0")
+os.environ.setdefault("VOICEPOOL_DATA", os.path.join(tempfile.gettempdir(), "voicepool-test"))
+os.environ.setdefault("VOICEPOOL_CPU_ENGINE", "simulated")
+
+from portal.settings.base import *  # noqa: E402, F403
+from portal.settings.base import DATABASES  # noqa: E402
+
+EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}  # noqa: F405
+WHITENOISE_AUTOREFRESH = True
+ALLOWED_HOSTS = ["*"]
+# A pool would keep connections to a test database that is about to be dropped.
+DATABASES["default"]["OPTIONS"].pop("pool", None)

@@ -1,0 +1,50 @@
+"""One try of one segment on one device: the lease."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from accounts.models import Workspace
+from tts.models.device import Device
+from tts.models.job import SynthesisJob
+from tts.models.segment import Segment
+from tts.states import AttemptState
+
+
+class Attempt(models.Model):
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    segment = models.ForeignKey(Segment, on_delete=models.CASCADE, related_name="attempts")
+    job = models.ForeignKey(SynthesisJob, on_delete=models.CASCADE, related_name="attempts")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    attempt_number = models.PositiveIntegerField()
+    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="attempts")
+    slot_number = models.PositiveSmallIntegerField()
+    epoch = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=AttemptState.choices, default=AttemptState.BOUND)
+    leased_until = models.DateTimeField()
+    bound_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    first_chunk_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    # The engine's own measure, until now or in all.
+    gpu_ms = models.PositiveIntegerField(default=0)
+    first_chunk_gpu_ms = models.PositiveIntegerField(null=True)
+    audio_ms = models.PositiveIntegerField(default=0)
+    charged_micros = models.BigIntegerField(default=0)
+    audio_key = models.CharField(max_length=200, blank=True)
+    error_code = models.CharField(max_length=60, blank=True)
+    # For operators: a kind and a place, never a customer's text.
+    error_detail = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["segment", "attempt_number"], name="attempt_number_once"),
+        ]
+        indexes = [
+            models.Index(fields=["leased_until"], condition=Q(state__in=["bound", "running"]), name="attempt_lease"),
+            models.Index(fields=["device", "-bound_at"], name="attempt_by_device"),
+            models.Index(fields=["job"], name="attempt_by_job"),
+        ]

@@ -1,0 +1,57 @@
+"""One GPU (by UUID) or a node's CPU, with as many serial workers as it has slots."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from tts.states import DeviceState
+
+
+class DeviceKind(models.TextChoices):
+    GPU = "gpu", _("GPU")
+    CPU = "cpu", _("CPU")
+
+
+class Device(models.Model):
+    # "GPU-<uuid>" as NVML names it, or "cpu:0@<node>".
+    name = models.CharField(max_length=120, unique=True)
+    node_name = models.CharField(max_length=100)
+    kind = models.CharField(max_length=5, choices=DeviceKind.choices)
+    model_name = models.CharField(max_length=100, blank=True)
+    state = models.CharField(max_length=12, choices=DeviceState.choices, default=DeviceState.STARTING)
+    state_reason = models.CharField(max_length=200, blank=True)
+    engine = models.CharField(max_length=30, blank=True)
+    engine_version = models.CharField(max_length=60, blank=True)
+    languages = models.JSONField(default=list)
+    slots = models.PositiveSmallIntegerField(default=1)
+    # Grows with each incarnation of the node's agent: a command or a worker of an older one is ignored.
+    epoch = models.PositiveIntegerField(default=0)
+    heartbeat_at = models.DateTimeField(null=True)
+    memory_total_bytes = models.BigIntegerField(null=True)
+    memory_used_bytes = models.BigIntegerField(null=True)
+    restarts = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DeviceSlot(models.Model):
+    """One serial worker's place on a device. Holds at most one attempt, so a dead device strands almost nothing."""
+
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="slot_rows")
+    number = models.PositiveSmallIntegerField()
+    # The worker behind it: ready to be given work. Written by the worker itself, cleared by the agent.
+    ready = models.BooleanField(default=False)
+    worker_name = models.CharField(max_length=120, blank=True)
+    worker_pid = models.PositiveIntegerField(null=True)
+    engine_pid = models.PositiveIntegerField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    # The live attempt, by value: attempts point to slots, and a slot is freed by compare-and-set on this.
+    attempt_id = models.UUIDField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["device", "number"], name="slot_number_once")]
+        indexes = [models.Index(fields=["device"], condition=Q(ready=True, attempt_id__isnull=True), name="slot_idle")]

@@ -1,0 +1,73 @@
+"""SynthesisJob: what a customer asked for. The unit of holds, receipts and the API."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from accounts.models import ApiKey, Workspace
+from billing.models import PriceVersion
+from tts.models.voice import Voice
+from tts.states import JobClass, JobState
+
+
+class SynthesisJob(models.Model):
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="jobs")
+    voice = models.ForeignKey(Voice, on_delete=models.PROTECT, related_name="jobs")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True)
+    api_key = models.ForeignKey(ApiKey, on_delete=models.SET_NULL, related_name="+", null=True)
+    state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED)
+    job_class = models.CharField(max_length=12, choices=JobClass.choices, default=JobClass.INTERACTIVE)
+    mode = models.CharField(max_length=20, default="plain")
+    text = models.TextField()
+    language = models.CharField(max_length=10, blank=True)
+    seed = models.BigIntegerField()
+    speed = models.FloatField(default=1.0)
+    characters = models.PositiveIntegerField()
+    segment_count = models.PositiveIntegerField()
+    segments_done = models.PositiveIntegerField(default=0)
+
+    idempotency_key = models.CharField(max_length=200, null=True)
+    # Of the request that the key was first used with: another body under the same key is refused.
+    request_sha256 = models.CharField(max_length=64)
+    client_address = models.GenericIPAddressField(null=True)
+    request_id = models.CharField(max_length=40, blank=True)
+
+    price_version = models.ForeignKey(PriceVersion, on_delete=models.PROTECT, related_name="+")
+    estimate_gpu_ms = models.PositiveIntegerField()
+    held_gpu_ms = models.PositiveIntegerField()
+    held_micros = models.BigIntegerField()
+    # Sums over the attempts that were charged.
+    gpu_ms = models.PositiveIntegerField(default=0)
+    audio_ms = models.PositiveIntegerField(default=0)
+    charged_micros = models.BigIntegerField(default=0)
+
+    audio_key = models.CharField(max_length=200, blank=True)
+    peaks = models.JSONField(default=list)
+    error_code = models.CharField(max_length=60, blank=True)
+
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    first_audio_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    cancel_requested_at = models.DateTimeField(null=True)
+    # Hidden from the customer at once; the text and the files are gone, the row stays for the receipt.
+    deleted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "idempotency_key"],
+                condition=Q(idempotency_key__isnull=False),
+                name="job_idempotency_key_once",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "-created_at"], name="job_by_workspace"),
+            models.Index(fields=["workspace", "state"], condition=Q(state__in=["queued", "running"]), name="job_live"),
+            models.Index(fields=["-created_at"], name="job_newest_first"),
+        ]

@@ -1,0 +1,39 @@
+"""A piece of a job that one device speaks in one go: the unit of scheduling and retry."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from accounts.models import Workspace
+from tts.models.job import SynthesisJob
+from tts.states import JobClass, SegmentState
+
+
+class Segment(models.Model):
+    job = models.ForeignKey(SynthesisJob, on_delete=models.CASCADE, related_name="segments")
+    # Copied from the job, so that the choice of the next segment reads one index.
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    job_class = models.CharField(max_length=12, choices=JobClass.choices)
+    index = models.PositiveIntegerField()
+    text = models.TextField()
+    characters = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=SegmentState.choices, default=SegmentState.QUEUED)
+    # The newest attempt's number: the fencing token. A settle with an older number changes nothing.
+    attempt_number = models.PositiveIntegerField(default=0)
+    estimate_gpu_ms = models.PositiveIntegerField()
+    held_gpu_ms = models.PositiveIntegerField()
+    gpu_ms = models.PositiveIntegerField(default=0)
+    audio_ms = models.PositiveIntegerField(default=0)
+    audio_key = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "index"], name="segment_index_once")]
+        indexes = [
+            models.Index(
+                fields=["job_class", "workspace", "created_at", "id"],
+                condition=Q(state="queued"),
+                name="segment_queued",
+            ),
+        ]

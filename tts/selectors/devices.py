@@ -1,0 +1,24 @@
+"""Reads about devices."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from tts.models import Device
+from tts.states import DEVICE_HEARTBEAT_SECONDS, DeviceState
+
+
+def ready_devices() -> QuerySet[Device]:
+    """Devices that take work: an agent that lives, an engine that is warm, not drained and not quarantined."""
+    return Device.objects.filter(
+        state__in=[DeviceState.READY, DeviceState.BUSY],
+        heartbeat_at__gte=Now() - timedelta(seconds=DEVICE_HEARTBEAT_SECONDS),
+        slot_rows__ready=True,
+    ).distinct()
+
+
+def ready_device_count() -> int:
+    return ready_devices().count()
