@@ -1,6 +1,7 @@
 """Every test session gets its own PostgreSQL, Valkey and data folder before Django's settings are read.
 
-pytest-django reads the settings before any conftest where pyproject.toml names them; so they are named here instead.
+pytest-django reads the settings before any conftest where pyproject.toml names them; so they are
+named here instead.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from portal.embedded import postgres, processes, valkey
-from portal.embedded.ports import choose_loopback_port
+from portal.embedded.ports import port_of, reserve_loopback_port
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_TIMEOUT_S = 60.0
@@ -71,19 +72,24 @@ class _Keeper:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.token = {processes.TOKEN_VARIABLE: secrets.token_hex(16)}
+        self.reservations: list[socket.socket] = []
         self.started: list[tuple[subprocess.Popen[bytes], signal.Signals]] = []
+
+    def reserve(self) -> socket.socket:
+        self.reservations.append(reserve_loopback_port())
+        return self.reservations[-1]
 
     def start_postgres(self, log: BinaryIO) -> str:
         server = postgres.Postgres(
             folder=self.folder / "postgres",
-            port=choose_loopback_port(),
+            port=port_of(self.reserve()),
             password=postgres.new_password(),
             superuser_password=postgres.new_password(),
             environment=self.token,
         )
         server.create()
         settings = {**postgres.THROWAWAY_SETTINGS, "max_connections": "200"}
-        process = server.start(output=log.fileno(), extra_settings=settings)
+        process = server.start(log.fileno(), extra_settings=settings)
         self.started.append((process, postgres.STOP_SIGNAL))
         if not postgres.wait_until_ready(server, process, timeout_s=READY_TIMEOUT_S):
             raise RuntimeError("PostgreSQL did not become ready.")
@@ -92,12 +98,12 @@ class _Keeper:
     def start_valkey(self, log: BinaryIO) -> str:
         server = valkey.Valkey(
             folder=self.folder / "valkey",
-            port=choose_loopback_port(),
+            port=port_of(self.reserve()),
             password=postgres.new_password(),
             environment=self.token,
             durable=False,
         )
-        process = server.start(output=log.fileno())
+        process = server.start(log.fileno())
         self.started.append((process, valkey.STOP_SIGNAL))
         if not valkey.wait_until_ready(server, process, timeout_s=READY_TIMEOUT_S):
             raise RuntimeError("Valkey did not become ready.")

@@ -57,7 +57,8 @@ def main() -> int:
         return EXIT_FAILED
     except PortTaken as error:
         fail(
-            f"Port {error.port} of {error.host} cannot be used: {error.reason.lower()}. Nothing was started.\n"
+            f"Port {error.port} of {error.host} cannot be used: {error.reason.lower()}. "
+            "Nothing was started.\n"
             f"Stop the program that uses it, or choose another port: make run PORT={error.port + 1}"
         )
         return EXIT_PORT_TAKEN

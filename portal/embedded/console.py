@@ -16,7 +16,7 @@ def say(text: str) -> None:
         print(text, flush=True)
     except OSError:
         # Otherwise the interpreter complains about the same pipe once more at its end.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
 
 
 def fail(text: str) -> None:

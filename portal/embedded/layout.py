@@ -43,6 +43,11 @@ class DataFolder:
         return self.path / "demonstration"
 
     @property
+    def demonstration_marker(self) -> Path:
+        """There once the demonstration has spoken on this folder; a stack does it only once."""
+        return self.demonstration / "done.json"
+
+    @property
     def secrets(self) -> SecretFiles:
         return SecretFiles(self.path / "secrets")
 
@@ -59,7 +64,7 @@ class DataFolder:
             raise FolderNotUsable(f"The data folder {self.path} cannot be used: {error.strerror}.") from error
 
     def read_state(self) -> dict[str, Any]:
-        """Return what the latest stack wrote about itself: address, ports, process id. Empty where none ran."""
+        """Return what the latest stack wrote about itself (address, ports, process id), empty for none."""
         try:
             state = json.loads((self.run / "stack.json").read_text())
         except (OSError, ValueError):

@@ -8,7 +8,9 @@ from pathlib import Path
 
 
 class FolderInUse(Exception):
-    """Another supervisor runs on the data folder; `holder` is its process id, or 0 where it could not be read."""
+    """Another supervisor runs on the data folder; `holder` is its process id, or 0 where it could not be
+    read.
+    """
 
     def __init__(self, folder: Path, holder: int) -> None:
         super().__init__(f"{folder} is in use by process {holder}.")
@@ -17,7 +19,8 @@ class FolderInUse(Exception):
 
 
 def lock_folder(folder: Path) -> int:
-    """Take the folder's lock and return the descriptor that holds it until this process ends, however it ends.
+    """Take the folder's lock and return the descriptor that holds it until this process ends, however it
+    ends.
 
     The kernel drops the lock with the process, so nothing is stale after a kill. Children do not inherit it.
 

@@ -1,8 +1,7 @@
-"""Loopback ports: a free one, the one that was used last, and the public one that is taken before all else."""
+"""The public port, taken before all else, and loopback ports that are kept free for our servers."""
 
 from __future__ import annotations
 
-import contextlib
 import socket
 
 
@@ -38,14 +37,29 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def choose_loopback_port(preferred: int = 0) -> int:
-    """Return `preferred` when nobody listens on it, or else a port that is free at this moment."""
+def reserve_loopback_port(preferred: int = 0) -> socket.socket:
+    """Return a socket bound to `preferred`, or to a free port of 127.0.0.1 where somebody listens on that
+    one.
+
+    It never listens, so a server that sets SO_REUSEADDR, as PostgreSQL and Valkey do, can listen on its port;
+    held open, it keeps everybody else from being given that port before the server is there, or between two
+    of its starts.
+    """
     for port in (preferred, 0):
-        with contextlib.closing(socket.socket()) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
+        reservation = socket.socket()
+        try:
+            if port:
+                # Connections of the last stack stay in TIME_WAIT for a minute; they do not take the port.
+                reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            reservation.bind(("127.0.0.1", port))
+            # Only now for a new port: before, the kernel might choose one that another stack has reserved.
+            reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        except OSError:
+            reservation.close()
+            continue
+        return reservation
     raise OSError("No port of 127.0.0.1 is free.")
+
+
+def port_of(reservation: socket.socket) -> int:
+    return int(reservation.getsockname()[1])

@@ -67,7 +67,7 @@ class PostgresUnavailable(Exception):
 
 @dataclass(frozen=True)
 class Postgres:
-    """A cluster in `folder` and how to run it. Passwords are ours; the port is chosen anew where it is taken."""
+    """A cluster in `folder` and how to run it on `port` of 127.0.0.1, with our passwords."""
 
     folder: Path
     port: int
@@ -83,7 +83,7 @@ class Postgres:
         """Make the cluster with its role and database where there is none; return whether it was made.
 
         It is made beside its place and moved there when complete, so a kill in the middle leaves nothing half
-        made. It is not synced to disk: the caller does that once, when there is time (`os.sync`).
+        made. It is not synced to disk: the caller does that when there is time (`start_sync`).
 
         Raises:
             PostgresUnavailable: no account to run as, or the programs refuse.
@@ -129,7 +129,7 @@ class Postgres:
         unfinished.rename(self.folder)
         return True
 
-    def start(self, *, output: int, extra_settings: Settings | None = None) -> subprocess.Popen[bytes]:
+    def start(self, output: int, *, extra_settings: Settings | None = None) -> subprocess.Popen[bytes]:
         """Start the server on an existing cluster and return its process; `wait_until_ready` says when it
         answers.
 
@@ -148,6 +148,18 @@ class Postgres:
             directory=self.folder,
             account=account,
             parent_death_signal=STOP_SIGNAL,
+        )
+
+    def start_sync(self, *, output: int) -> subprocess.Popen[bytes]:
+        """Start to write a cluster that `create` just made to the disk, file by file, beside its server."""
+        account = _owner_to_run_as(self.folder)
+        data = _data_argument(self.folder, account)
+        return processes.start(
+            [str(reachable_binaries(account) / "initdb"), "--sync-only", "-D", data],
+            environment=self._environment(),
+            output=output,
+            directory=self.folder,
+            account=account,
         )
 
     def is_ready(self, process: subprocess.Popen[bytes]) -> bool:
@@ -274,7 +286,7 @@ def _owner_to_run_as(folder: Path) -> Account | None:
 
 
 def _data_argument(folder: Path, account: Account | None) -> str:
-    """The path that the server is told: the true one for ourselves, the working directory for another user."""
+    """The path that the server is told: the true one, or for another user its working directory."""
     if account is None or not sys.platform.startswith("linux"):
         return str(folder)
     return "/proc/self/cwd"

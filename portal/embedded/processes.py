@@ -86,8 +86,9 @@ def start(
     """Start a child as leader of its own session, which is sent `parent_death_signal` if this process dies.
 
     `output` is a file descriptor (or subprocess.PIPE) for standard output; errors go to the same place unless
-    `errors` names another. The directory is entered before the account is taken on, so it may lie where that account cannot go.
-    Call it from the main thread: the kernel counts the death of the *thread* that started the child.
+    `errors` names another. The directory is entered before the account is taken on, so it may lie where that
+    account cannot go. Call it from the main thread: the kernel counts the death of the *thread* that started
+    the child.
     """
     return subprocess.Popen(
         list(command),
@@ -127,18 +128,20 @@ def has_ended(process: subprocess.Popen[bytes]) -> bool:
 
 
 def stop(process: subprocess.Popen[bytes], *, first: signal.Signals, grace_s: float) -> int:
-    """Send `first`, wait up to `grace_s`, then kill what is left of the child's session; return its status."""
+    """Send `first`, wait up to `grace_s`, then kill what is left of the session; return its status."""
     if process.returncode is None and not has_ended(process):
         os.kill(process.pid, first)
     return wait_and_end(process, grace_s=grace_s)
 
 
-def wait_and_end(process: subprocess.Popen[bytes], *, grace_s: float) -> int:
+def wait_and_end(
+    process: subprocess.Popen[bytes], *, grace_s: float, in_a_hurry: Callable[[], bool] = lambda: False
+) -> int:
     """Wait up to `grace_s` for a child's end, then kill what is left of its session; return its status."""
     if process.returncode is not None:
         return process.returncode
     deadline = time.monotonic() + grace_s
-    while not has_ended(process) and time.monotonic() < deadline:
+    while not has_ended(process) and time.monotonic() < deadline and not in_a_hurry():
         time.sleep(0.01)
     # Also after an orderly end: whatever stayed in the session would keep files and ports.
     with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,8 +22,11 @@ LAST_RESTART_DELAY_S = 30.0
 HEALTHY_AFTER_S = 30.0
 
 
-def open_log(folder: Path, name: str) -> int:
-    """Return a descriptor that appends to `NAME.log`; a log that has grown too large is put aside first."""
+@contextlib.contextmanager
+def open_log(folder: Path, name: str) -> Iterator[int]:
+    """Give a descriptor that appends to `NAME.log` until the block ends; a log that has grown too large is
+    put aside first.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{name}.log"
     if path.exists() and path.stat().st_size > LOG_BYTES_MAX:
@@ -31,7 +35,11 @@ def open_log(folder: Path, name: str) -> int:
             if older.exists():
                 older.replace(folder / f"{name}.log.{number + 1}")
         path.replace(folder / f"{name}.log.1")
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 @dataclass
@@ -56,11 +64,8 @@ class Service:
         return self.logs / f"{self.name}.log"
 
     def start(self) -> None:
-        log = open_log(self.logs, self.name)
-        try:
+        with open_log(self.logs, self.name) as log:
             self.process = self.launch(log)
-        finally:
-            os.close(log)
         self.wanted = True
         self.started_at = time.monotonic()
         self.records.write(self.name, self.process.pid, token=self.token)
@@ -99,11 +104,11 @@ class Service:
         if self.process is not None and not processes.has_ended(self.process):
             os.kill(self.process.pid, self.stop_signal)
 
-    def stop(self, *, grace_s: float) -> None:
-        """Wait up to `grace_s` for the end that was asked for, then end the child's whole session."""
+    def stop(self, *, in_a_hurry: Callable[[], bool]) -> None:
+        """Wait for the end that was asked for, for `grace_s` at most, then end the child's whole session."""
         self.wanted = False
         if self.process is not None:
-            processes.wait_and_end(self.process, grace_s=grace_s)
+            processes.wait_and_end(self.process, grace_s=self.grace_s, in_a_hurry=in_a_hurry)
             self.process = None
         self.records.forget(self.name)
 

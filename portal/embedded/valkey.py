@@ -41,7 +41,7 @@ class Valkey:
     def redis_url(self) -> str:
         return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
 
-    def start(self, *, output: int) -> subprocess.Popen[bytes]:
+    def start(self, output: int) -> subprocess.Popen[bytes]:
         """Start the server; `is_ready` says when it answers.
 
         Raises:

@@ -1,0 +1,302 @@
+"""The supervisor: starts the stack in order, keeps it running, and stops all of it in reverse order.
+
+What can go on without the database starts before it: the web server and the bootstrap command import Django
+while PostgreSQL is made and started. The clock and the node start when the tables are there.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.client
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from portal.embedded import children, console, postgres, processes, valkey
+from portal.embedded.children import Bootstrap
+from portal.embedded.console import fail, say
+from portal.embedded.databases import Databases, choose_databases
+from portal.embedded.layout import DataFolder
+from portal.embedded.lock import lock_folder
+from portal.embedded.ports import listen
+from portal.embedded.processes import ProcessRecords
+from portal.embedded.service import Service, describe_status, last_lines, open_log
+from portal.embedded.stop_signals import StopSignals
+
+POSTGRES_TIMEOUT_S = 120.0  # the recovery of a large database after a crash takes a while
+VALKEY_TIMEOUT_S = 60.0
+BOOTSTRAP_TIMEOUT_S = 300.0
+WEB_TIMEOUT_S = 60.0
+POLL_S = 0.02
+IDLE_S = 60.0
+# A child that ends this often before the stack is ready will not come up by itself.
+FAILURES_BEFORE_READY_MAX = 4
+NODE_GRACE_S = 15.0
+ONE_SHOT_GRACE_S = 3.0
+DATABASES = ("postgres", "valkey")  # stopped after everything that uses them
+
+
+class NotStarted(Exception):
+    """A part of the stack did not come up; the message says which and shows the end of its log."""
+
+
+class StopAsked(Exception):
+    """The wish to stop came while the stack was still starting."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller of `python -m portal.embedded` chose."""
+
+    folder: DataFolder
+    host: str
+    port: int
+    demonstration: bool
+    until_ready: bool
+
+    @property
+    def connect_host(self) -> str:
+        """The name under which this machine itself reaches the address that is listened on."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - compared only
+
+    @property
+    def address(self) -> str:
+        """The address for a browser on this machine, without a slash at its end."""
+        host = f"[{self.connect_host}]" if ":" in self.connect_host else self.connect_host
+        return f"http://{host}:{self.port}"
+
+
+class Supervisor:
+    """One run of the stack on one data folder."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.folder = options.folder
+        self.began_at = time.monotonic()
+        self.token = secrets.token_hex(16)
+        self.services: list[Service] = []  # in the order in which they were started
+        self.one_shots: dict[str, subprocess.Popen[bytes]] = {}  # children that end by themselves
+
+    def run(self) -> int:
+        """Run until asked to stop and return the exit status: 0, or 1 when something did not start.
+
+        Raises:
+            FolderInUse, FolderNotUsable, PortTaken: before anything was started.
+        """
+        self.folder.prepare()
+        self.lock = lock_folder(self.folder.run)  # ours until this process ends
+        self.records = ProcessRecords(self.folder.run / "processes")
+        leftovers = self.records.end_leftovers()
+        if leftovers:
+            say(f"Ended what an earlier stack had left running: {', '.join(sorted(leftovers))}.")
+        listener = listen(self.options.host, self.options.port)
+        self.stop_signals = StopSignals()
+        try:
+            self._start(listener)
+            self._serve()
+            return 0
+        except StopAsked:
+            return 0
+        except (NotStarted, postgres.PostgresUnavailable, valkey.ValkeyUnavailable) as error:
+            fail(str(error))
+            return 1
+        finally:
+            # Refuse new callers at once instead of letting them wait for a server that ends.
+            listener.close()
+            self._stop()
+
+    # --- start
+
+    def _start(self, listener: socket.socket) -> None:
+        token = {processes.TOKEN_VARIABLE: self.token}
+        databases = choose_databases(self.folder, environment=token)
+        self.reservations = databases.reservations  # held as long as we run
+        self.environment = {**os.environ, **token, **self._settings(databases)}
+        if databases.valkey is not None:
+            self._add("valkey", databases.valkey.start, valkey.STOP_SIGNAL, valkey.STOP_GRACE_S).start()
+        bootstrap = Bootstrap.start(self.folder, environment=self.environment)
+        self._note_one_shot("bootstrap", bootstrap.process)
+        start_web = functools.partial(children.start_web, environment=self.environment, listener=listener)
+        self._add("web", start_web).start()
+        created = self._start_postgres(databases.postgres)
+        self._wait_for_databases(databases)
+        self._finish_bootstrap(bootstrap)
+        self._add("clock", self._command("clock")).start()
+        self._add("node", self._command("gpu_node"), grace_s=NODE_GRACE_S).start()
+        self._wait_for("web", self._web_is_ready, timeout_s=WEB_TIMEOUT_S)
+        self.folder.write_state(self._state(databases))
+        console.say_ready(
+            address=self.options.address,
+            folder=self.folder,
+            seconds=time.monotonic() - self.began_at,
+            first_start=created,
+        )
+        if created and databases.postgres is not None:
+            # It was made without waiting for the disk; after this a loss of power loses nothing either.
+            with open_log(self.folder.logs, "postgres") as log:
+                self._note_one_shot("sync", databases.postgres.start_sync(output=log))
+
+    def _settings(self, databases: Databases) -> dict[str, str]:
+        """The environment from which Django's settings are read, in every child alike."""
+        return {
+            "DJANGO_SETTINGS_MODULE": "portal.settings.embedded",
+            "DATABASE_URL": databases.database_url,
+            "REDIS_URL": databases.redis_url,
+            "SECRET_KEY": self.folder.secrets.get_or_make("secret_key", random_bytes=48),
+            "VOICEPOOL_DATA": str(self.folder.path),
+            "VOICEPOOL_BASE_URL": os.environ.get("VOICEPOOL_BASE_URL") or self.options.address,
+            "PORT": str(self.options.port),
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def _state(self, databases: Databases) -> dict[str, object]:
+        return {
+            "address": self.options.address,
+            "supervisor": os.getpid(),
+            "postgres_port": databases.postgres.port if databases.postgres else None,
+            "valkey_port": databases.valkey.port if databases.valkey else None,
+        }
+
+    def _add(
+        self,
+        name: str,
+        launch: Callable[[int], subprocess.Popen[bytes]],
+        stop_signal: signal.Signals = signal.SIGTERM,
+        grace_s: float = 10.0,
+    ) -> Service:
+        service = Service(
+            name=name,
+            launch=launch,
+            logs=self.folder.logs,
+            records=self.records,
+            token=self.token,
+            stop_signal=stop_signal,
+            grace_s=grace_s,
+        )
+        self.services.append(service)
+        return service
+
+    def _command(self, name: str) -> Callable[[int], subprocess.Popen[bytes]]:
+        return functools.partial(children.start_command, name, environment=self.environment)
+
+    def _note_one_shot(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        self.one_shots[name] = process
+        self.records.write(name, process.pid, token=self.token)
+
+    def _start_postgres(self, server: postgres.Postgres | None) -> bool:
+        """Start the embedded PostgreSQL where there is one; return whether its cluster was made just now."""
+        if server is None:
+            return False
+        if not self.folder.postgres.exists():
+            say(f"Making a new database in {self.folder.path} …")
+        created = server.create()
+        self._add("postgres", server.start, postgres.STOP_SIGNAL, postgres.STOP_GRACE_S).start()
+        return created
+
+    def _wait_for_databases(self, databases: Databases) -> None:
+        database, store = databases.postgres, databases.valkey
+        if store is not None:
+            self._wait_for("valkey", store.is_ready, timeout_s=VALKEY_TIMEOUT_S)
+        if database is not None:
+            service = self._service("postgres")
+            self._wait_for(
+                "postgres",
+                lambda: service.process is not None and database.is_ready(service.process),
+                timeout_s=POSTGRES_TIMEOUT_S,
+            )
+
+    def _finish_bootstrap(self, bootstrap: Bootstrap) -> None:
+        bootstrap.open_gate()
+        self._wait_for("bootstrap", lambda: "bootstrap" not in self.one_shots, timeout_s=BOOTSTRAP_TIMEOUT_S)
+        if bootstrap.process.returncode != 0:
+            raise self._not_started("bootstrap", f"failed ({describe_status(bootstrap.process.returncode)})")
+        api_key = bootstrap.result().get("demonstration_api_key")
+        if isinstance(api_key, str) and api_key:
+            self.folder.secrets.write("demonstration_api_key", api_key)
+
+    def _web_is_ready(self) -> bool:
+        connection = http.client.HTTPConnection(self.options.connect_host, self.options.port, timeout=2.0)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def _service(self, name: str) -> Service:
+        return next(service for service in self.services if service.name == name)
+
+    def _wait_for(self, name: str, condition: Callable[[], bool], *, timeout_s: float) -> None:
+        """Wait until the condition holds, and look after the children meanwhile.
+
+        Raises:
+            NotStarted: the time is up, or the child ended too often.
+            StopAsked: somebody wants us to stop.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            if self.stop_signals.asked:
+                raise StopAsked
+            self._look_after_children()
+            for service in self.services:
+                if service.failures >= FAILURES_BEFORE_READY_MAX:
+                    raise self._not_started(service.name, "ended again and again")
+            if time.monotonic() > deadline:
+                raise self._not_started(name, f"was not ready within {timeout_s:g} s")
+            self.stop_signals.sleep(POLL_S)
+
+    def _not_started(self, name: str, what: str) -> NotStarted:
+        log = self.folder.logs / f"{name}.log"
+        return NotStarted(f"VoicePool did not start: {name} {what}. The end of {log}:\n{last_lines(log)}")
+
+    # --- serve
+
+    def _serve(self) -> None:
+        if self.options.until_ready:
+            return
+        if self.options.demonstration and not self.folder.demonstration_marker.exists():
+            self._note_one_shot(
+                "demonstration", children.start_demonstration(self.folder, environment=self.environment)
+            )
+        while not self.stop_signals.asked:
+            self._look_after_children()
+            delays = [service.seconds_until_restart() for service in self.services]
+            self.stop_signals.sleep(min((delay for delay in delays if delay is not None), default=IDLE_S))
+
+    def _look_after_children(self) -> None:
+        for service in self.services:
+            news = service.look_after()
+            if news:
+                say(news)
+        for name, process in list(self.one_shots.items()):
+            if processes.has_ended(process):
+                processes.wait_and_end(process, grace_s=0)
+                del self.one_shots[name]
+                self.records.forget(name)
+
+    # --- stop
+
+    def _stop(self) -> None:
+        """End every child in reverse order: what uses the databases first, together, then the databases."""
+        say("Stopping …")
+        for name, process in self.one_shots.items():
+            processes.stop(process, first=signal.SIGTERM, grace_s=ONE_SHOT_GRACE_S)
+            self.records.forget(name)
+        users = [service for service in reversed(self.services) if service.name not in DATABASES]
+        for service in users:
+            service.ask_to_stop()
+        for service in users:
+            service.stop(in_a_hurry=self._in_a_hurry)
+        for service in reversed(self.services):
+            service.ask_to_stop()
+            service.stop(in_a_hurry=self._in_a_hurry)
+
+    def _in_a_hurry(self) -> bool:
+        """Whether Ctrl-C was pressed once more: then nothing is waited for any longer."""
+        return self.stop_signals.count > 1
