@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import dj_database_url
 from csp.constants import NONE, SELF
@@ -200,7 +201,7 @@ LOGGING = {
 }
 
 # What the product does, in numbers. A rule's own module reads these and nothing else repeats them.
-VOICEPOOL = {
+VOICEPOOL: dict[str, Any] = {
     "CPU_ENGINE": env_text("VOICEPOOL_CPU_ENGINE", "kokoro"),
     "CPU_ENGINE_SETTINGS": env_text("VOICEPOOL_CPU_ENGINE_SETTINGS", "{}"),
     "WELCOME_GPU_SECONDS": env_int("WELCOME_GPU_SECONDS", 300),
@@ -210,4 +211,6 @@ VOICEPOOL = {
     "VOICES_PER_WORKSPACE": env_int("VOICES_PER_WORKSPACE", 50),
     "QUEUED_JOBS_PER_WORKSPACE": env_int("QUEUED_JOBS_PER_WORKSPACE", 20),
     "OPEN_STREAMS_PER_PROCESS": env_int("OPEN_STREAMS_PER_PROCESS", 24),
+    # nginx's internal location of MEDIA_ROOT, such as "/protected": it then sends the files itself.
+    "ACCEL_REDIRECT": env_text("VOICEPOOL_ACCEL_REDIRECT", ""),
 }

@@ -1,0 +1,157 @@
+"""Answers that stay open: server-sent events and audio that is still being made.
+
+Each holds a thread of the web process, so a process keeps only so many open
+(VOICEPOOL["OPEN_STREAMS_PER_PROCESS"]): the others are asked to come back, and plain requests always find a
+thread.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from django.conf import settings
+from django.db import connections
+from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.translation import gettext_lazy as _
+
+from portal.lib.errors import DomainError
+
+# What a browser waits before it connects again after the connection broke.
+RECONNECT_MS = 2000
+HEARTBEAT = "heartbeat"
+
+
+class TooManyStreams(DomainError):
+    code = "too_many_streams"
+    status = 503
+    message = _(
+        "Too many live connections are open right now. Nothing is lost: the work goes on. "
+        "Try again in a moment."
+    )
+    retry_after_s = 5
+
+
+class StreamEvent(Protocol):
+    """What can be sent: an id to go on from, a kind, plain JSON values.
+
+    The kind `heartbeat` only keeps the line open.
+    """
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def data(self) -> Mapping[str, Any]: ...
+
+
+class OpenStreams:
+    """Counts what this process holds open."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open = 0
+
+    @property
+    def count(self) -> int:
+        return self._open
+
+    def enter(self) -> None:
+        """Take a place. Raises TooManyStreams when there is none."""
+        with self._lock:
+            if self._open >= settings.VOICEPOOL["OPEN_STREAMS_PER_PROCESS"]:
+                raise TooManyStreams
+            self._open += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._open -= 1
+
+
+OPEN_STREAMS = OpenStreams()
+
+
+def release_database() -> None:
+    """Give this thread's database connections back, so that a stream that waits holds none of the pool.
+
+    Inside a transaction (only tests stream from one) the connection is kept.
+    """
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close()
+
+
+class HeldStream:
+    """Chunks from `source`, with a place among the open streams that is given back once, however this ends.
+
+    The server calls `close` when the response is over or the client is gone; it closes the source, so that a
+    generator's `finally` runs.
+    """
+
+    def __init__(self, source: Iterator[bytes]) -> None:
+        OPEN_STREAMS.enter()
+        self._source = source
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        release_database()
+        try:
+            return next(self._source)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        try:
+            if isinstance(self._source, Generator):
+                self._source.close()
+        finally:
+            release_database()
+            OPEN_STREAMS.leave()
+
+
+def encode_event(event: StreamEvent) -> bytes:
+    """One event in the text/event-stream format. JSON has no bare line breaks, so one data line is enough."""
+    if event.kind == HEARTBEAT:
+        return b": heartbeat\n\n"
+    data = json.dumps(event.data, ensure_ascii=False, separators=(",", ":"))
+    identity = f"id: {event.id}\n" if event.id else ""
+    return f"{identity}event: {event.kind}\ndata: {data}\n\n".encode()
+
+
+def _encoded(events: Iterable[StreamEvent]) -> Generator[bytes, None, None]:
+    try:
+        # Sent at once: the browser knows that it is connected, and every buffer on the way is seen to be off.
+        yield f"retry: {RECONNECT_MS}\n\n".encode()
+        for event in events:
+            yield encode_event(event)
+    finally:
+        if isinstance(events, Generator):
+            events.close()
+
+
+def open_stream_response(
+    request: HttpRequest, chunks: Iterator[bytes], *, content_type: str
+) -> StreamingHttpResponse:
+    """A response that sends `chunks` as they come, unbuffered and uncached. Raises TooManyStreams."""
+    response = StreamingHttpResponse(HeldStream(chunks), content_type=content_type)
+    response["Cache-Control"] = "private, no-store"
+    # nginx would hold the first bytes back until its buffer is full.
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+def event_stream_response(request: HttpRequest, events: Iterable[StreamEvent]) -> StreamingHttpResponse:
+    """Server-sent events from `events`, which is closed with the response. Raises TooManyStreams."""
+    return open_stream_response(request, _encoded(events), content_type="text/event-stream; charset=utf-8")
