@@ -1,0 +1,51 @@
+# VoicePool. Only Python 3.11 or newer and make are needed to begin with; `make help` says what there is.
+
+PYTHON ?= python3
+DATA ?= .data
+HOST ?= 127.0.0.1
+PORT ?= 8000
+NAME ?=
+ARGS ?=
+
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo install install-tests test check format bench clean-data
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r target text; do \
+		printf '  make %-12s %s\n' "$$target" "$$text"; done
+
+run: install ## install what is missing and run everything on this machine (DATA=.data HOST=127.0.0.1 PORT=8000)
+	@exec $(BIN)/python -m portal.embedded --data "$(DATA)" --host "$(HOST)" --port "$(PORT)" $(ARGS)
+
+demo: install ## speak the demonstration once more on the stack that runs on DATA
+	@$(BIN)/python -m portal.embedded.demonstration --data "$(DATA)"
+
+install: ## make .venv and install the pinned packages, where they changed
+	@$(PYTHON) -I portal/embedded/install.py
+
+install-tests:
+	@$(PYTHON) -I portal/embedded/install.py --tests
+
+test: install-tests ## run all tests (ARGS="tests/billing -k hold" for some)
+	@$(BIN)/python -m pytest -rs $(ARGS)
+
+check: install-tests ## formatting, lint, types, import rules, migrations, templates, message catalogues
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy --strict
+	$(BIN)/lint-imports
+	DJANGO_SETTINGS_MODULE=portal.settings.test $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+	$(BIN)/python -m djlint --lint --quiet templates
+	$(BIN)/python -m portal.lib.catalogues check
+
+format: install-tests ## put Python files into the one format
+	$(BIN)/python -m ruff format .
+	$(BIN)/python -m ruff check --fix .
+
+bench: install-tests ## run one benchmark: NAME=start
+	@$(BIN)/python -m tests.bench "$(NAME)"
+
+clean-data: install ## delete the data folder (DATA=.data) of a stack that does not run, after a question (YES=1: without)
+	@$(BIN)/python -m portal.embedded.clean --data "$(DATA)" $(if $(YES),--yes)
