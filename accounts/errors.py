@@ -1,0 +1,73 @@
+"""What accounts refuse, and why."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from portal.lib.errors import DomainError
+
+
+class InvalidApiKey(DomainError):
+    """Not one of ours, mistyped, unknown, or of somebody who may no longer act here."""
+
+    code = "invalid_api_key"
+    status = 401
+    message = _(
+        "This API key is not valid. Send the whole key as “Authorization: Bearer vp_live_…”, or create a new one "
+        "on the Developers page."
+    )
+
+
+class ApiKeyExpired(DomainError):
+    code = "api_key_expired"
+    status = 401
+    message = _("This API key has expired. Create a new one on the Developers page.")
+
+
+class ApiKeyRevoked(DomainError):
+    code = "api_key_revoked"
+    status = 401
+    message = _("This API key was revoked. Create a new one on the Developers page.")
+
+
+class TooManyFailedKeys(DomainError):
+    code = "too_many_failed_keys"
+    status = 429
+    message = _("Too many requests with keys that are not valid came from this address. Wait, and check the key.")
+    retry_after_s = 60
+
+
+class NoWorkspace(DomainError):
+    code = "no_workspace"
+    status = 403
+    message = _("Your account belongs to no workspace. Ask whoever runs this service.")
+
+
+class WorkspaceSuspended(DomainError):
+    code = "workspace_suspended"
+    status = 403
+    message = _("This workspace is suspended. Nothing is charged meanwhile. Write to whoever runs this service.")
+
+
+class KeyNameInvalid(DomainError):
+    code = "key_name_invalid"
+    field = "name"
+    message = _("Give the key a name of 1 to %(maximum)d characters, so that you recognise it later.")
+
+
+class KeyExpiryInvalid(DomainError):
+    code = "key_expiry_invalid"
+    field = "expires_at"
+    message = _("A key must expire in the future, and not after the key that makes it. Choose another moment.")
+
+
+class TooManyApiKeys(DomainError):
+    code = "too_many_api_keys"
+    status = 409
+    message = _("This workspace has %(maximum)d keys already. Revoke one that you do not need.")
+
+
+class ConsentMissing(DomainError):
+    code = "consent_missing"
+    field = "consent"
+    message = _("Confirm that the speaker agrees to have this voice cloned. Without that, no voice can be made.")
