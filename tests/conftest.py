@@ -26,11 +26,4 @@ os.environ["REDIS_URL"] = _servers.redis_url
 os.environ["VOICEPOOL_DATA"] = str(_servers.data_folder)
 os.environ["DJANGO_SETTINGS_MODULE"] = "portal.settings.test"
 # The conftests below this one may import models.
-try:
-    django.setup()
-except Exception as error:  # FOR THE FIRST DAY ONLY, while the settings are being written
-    print(f"Django does not load yet, only tests without it will pass: {error!r}")
-    from django.utils.functional import empty
-
-    settings._wrapped = empty
-    del os.environ["DJANGO_SETTINGS_MODULE"]
+django.setup()

@@ -74,10 +74,12 @@ def install(files: list[str], hashed: tuple[str, ...], stamp_name: str) -> None:
         command.append("--root-user-action=ignore")
     for path in files:
         command += ["-r", path]
-    if subprocess.call(command, cwd=ROOT) != 0:
-        sys.exit(
-            "The packages could not be installed; pip says why above. Run the same command again to go on."
-        )
+    pip = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    for line in pip.stdout or ():
+        if not line.startswith(("Requirement already", "Looking in")):
+            say(line.rstrip())
+    if pip.wait() != 0:
+        sys.exit("The packages could not be installed; pip says why above. Run the same command again to go on.")
     write(stamp, digest.hexdigest())
 
 
