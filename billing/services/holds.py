@@ -21,6 +21,8 @@ def place_hold(*, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int
     Raises:
         InsufficientCredit: less than that is available. Nothing was changed.
     """
+    if amount_micros < 0:
+        raise ValueError("a hold sets money aside, it never gives any")
     ledger.ensure_account(workspace_id=workspace_id)
     try:
         ledger.post(
@@ -39,6 +41,11 @@ def place_hold(*, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int
     return Hold.objects.create(workspace_id=workspace_id, job_id=job_id, amount_micros=amount_micros)
 
 
+def lock_account(*, workspace_id: uuid.UUID) -> None:
+    """Lock the workspace's credit account: the first lock of every transaction that settles anything."""
+    CreditAccount.objects.select_for_update().get(workspace_id=workspace_id)
+
+
 def capture(*, job_id: uuid.UUID, attempt_id: uuid.UUID, amount_micros: int) -> int:
     """Charge an attempt to its job's hold and return the micros charged, at most what is left of the hold.
 
@@ -48,9 +55,11 @@ def capture(*, job_id: uuid.UUID, attempt_id: uuid.UUID, amount_micros: int) -> 
         HoldNotOpen: the hold was closed before.
         AlreadyPosted (billing.services.ledger): this attempt was charged before. Nothing was changed.
     """
+    if amount_micros < 0:
+        raise ValueError("a capture takes money, it never gives any")
     hold = Hold.objects.get(job_id=job_id)
     # Lock order: the credit account first, then the hold, so that a capture and a release cannot cross.
-    CreditAccount.objects.select_for_update().get(workspace_id=hold.workspace_id)
+    lock_account(workspace_id=hold.workspace_id)
     hold = Hold.objects.select_for_update().get(pk=hold.pk)
     if hold.state != HoldState.OPEN:
         raise HoldNotOpen
@@ -72,7 +81,7 @@ def release(*, job_id: uuid.UUID) -> int:
     Call inside a transaction, before any tts row is locked: locks the credit account.
     """
     hold = Hold.objects.get(job_id=job_id)
-    CreditAccount.objects.select_for_update().get(workspace_id=hold.workspace_id)
+    lock_account(workspace_id=hold.workspace_id)
     hold = Hold.objects.select_for_update().get(pk=hold.pk)
     if hold.state != HoldState.OPEN:
         return 0

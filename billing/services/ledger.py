@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from billing.models import CreditAccount, LedgerAccount, LedgerEntry, LedgerTransaction, TransactionKind
+from portal.lib.uniqueness import is_duplicate
 
 
 class BalanceTooLow(Exception):
@@ -57,6 +58,8 @@ def post(
                 workspace_id=workspace_id, kind=kind, idempotency_key=idempotency_key, job_id=job_id
             )
     except IntegrityError as error:
+        if not is_duplicate(error):
+            raise
         CreditAccount.objects.filter(workspace_id=workspace_id).update(
             available_micros=F("available_micros") - available, held_micros=F("held_micros") - held
         )

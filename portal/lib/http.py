@@ -1,4 +1,4 @@
-"""Request ids and the client's address."""
+"""Request ids, the client's address, and how much a request may send."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from collections.abc import Callable
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils.translation import gettext_lazy as _
 
+from portal.lib.errors import DomainError
 from portal.lib.logging import request_id_var
+from portal.lib.problem import error_response
 
 REQUEST_ID_HEADER = "X-Request-Id"
 ACCEPTABLE_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,40}")
@@ -36,15 +39,46 @@ class RequestIdMiddleware:
         return response
 
 
+class RequestTooLarge(DomainError):
+    code = "request_too_large"
+    status = 413
+    message = _(
+        "This is too large: at most %(megabytes)s MB can be sent here. Nothing was stored or charged."
+    )
+
+
+class BodyLimitMiddleware:
+    """Refuses a body that is too large by its announced length, before any of it is read.
+
+    Nothing that runs before it may read a body; the CSRF check reads one only right before the view.
+    WSGI shows the application an empty body where no length was announced.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        is_upload = request.content_type == "multipart/form-data"
+        limit: int = settings.VOICEPOOL["UPLOAD_BYTES"] if is_upload else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not length.isdecimal() or int(length) > limit:
+            return error_response(request, RequestTooLarge(megabytes=limit // (1024 * 1024)))
+        return self.get_response(request)
+
+
 def client_address(request: HttpRequest) -> str | None:
     """The client's IP address: the one that the outermost of our own proxies saw, or the peer's.
 
     X-Forwarded-For is believed only for as many hops as ALLAUTH_TRUSTED_PROXY_COUNT says are ours.
     """
     hops = settings.ALLAUTH_TRUSTED_PROXY_COUNT
-    forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
+    forwarded = [
+        part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()
+    ]
     candidate = forwarded[-hops] if hops and len(forwarded) >= hops else request.META.get("REMOTE_ADDR", "")
     try:
-        return str(ipaddress.ip_address(candidate))
+        address = ipaddress.ip_address(candidate)
     except ValueError:
         return None
+    # A socket that listens on IPv6 sees "::ffff:192.0.2.1": the same client as 192.0.2.1.
+    return str(getattr(address, "ipv4_mapped", None) or address)

@@ -14,7 +14,7 @@ from rq.serializers import JSONSerializer
 
 @cache
 def redis_connection() -> redis.Redis:
-    """This process's connection pool. Replies are bytes; a lost connection is tried again for about two seconds."""
+    """This process's connection pool. Replies are bytes; a lost connection is tried again for two seconds."""
     return redis.Redis.from_url(
         settings.REDIS_URL,
         socket_connect_timeout=3,
@@ -30,6 +30,6 @@ def slot_queue_name(*, device_id: int, slot_number: int) -> str:
 
 
 def slot_queue(*, device_id: int, slot_number: int) -> Queue:
-    """The queue of one serial worker. JSON, never pickle: who can write to Redis must not run code on GPU hosts."""
+    """The queue of one serial worker. JSON, never pickle: writing to Redis must not run code on GPU hosts."""
     name = slot_queue_name(device_id=device_id, slot_number=slot_number)
     return Queue(name, connection=redis_connection(), serializer=JSONSerializer)

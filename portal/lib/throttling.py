@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
+from dataclasses import dataclass
 from functools import cache
 
 import redis
@@ -11,6 +13,8 @@ from django.conf import settings
 from limits import RateLimitItemPerMinute
 from limits.storage import RedisStorage
 from limits.strategies import MovingWindowRateLimiter
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
@@ -20,13 +24,59 @@ from portal.lib.http import client_address
 logger = logging.getLogger(__name__)
 
 
+# A count that takes longer is not waited for: redis-py's own ten retries would add seconds to every request.
+SOCKET_TIMEOUT_S = 0.5
+WINDOW_S = 60
+
+
 @cache
 def limiter() -> MovingWindowRateLimiter:
-    return MovingWindowRateLimiter(RedisStorage(settings.REDIS_URL, key_prefix="limits"))
+    pool = redis.ConnectionPool.from_url(
+        settings.REDIS_URL,
+        socket_connect_timeout=SOCKET_TIMEOUT_S,
+        socket_timeout=SOCKET_TIMEOUT_S,
+        # Once more at once, for a connection that the server closed while it was idle.
+        retry=Retry(NoBackoff(), 1),
+    )
+    return MovingWindowRateLimiter(
+        RedisStorage(settings.REDIS_URL, connection_pool=pool, key_prefix="limits")
+    )
+
+
+@dataclass(frozen=True)
+class LimitState:
+    """How one limit stands after this request: `remaining` requests may follow, one more in `reset_s` seconds."""
+
+    name: str
+    limit: int
+    remaining: int
+    reset_s: int
+
+
+def rate_limit_headers(request: Request) -> dict[str, str]:
+    """RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11) of the limits that were counted."""
+    states: list[LimitState] = getattr(request._request, "rate_limits", [])
+    if not states:
+        return {}
+    return {
+        "RateLimit-Policy": ", ".join(f'"{state.name}";q={state.limit};w={WINDOW_S}' for state in states),
+        "RateLimit": ", ".join(f'"{state.name}";r={state.remaining};t={state.reset_s}' for state in states),
+    }
+
+
+def count_failure(*, scope: str, setting: str, address: str | None) -> bool:
+    """Count a failed try from an address; False when it has had its tries for now. True while Redis is away."""
+    limit = RateLimitItemPerMinute(settings.VOICEPOOL[setting])
+    try:
+        allowed: bool = limiter().hit(limit, scope, f"address:{address}")
+    except redis.RedisError:
+        logger.warning("throttle_unavailable", extra={"scope": scope})
+        return True
+    return allowed
 
 
 class WorkspaceThrottle(BaseThrottle):
-    """So many requests a minute for a workspace. Lets everybody through while Redis is away: credit still bounds the damage."""
+    """So many requests a minute for a workspace. Lets everybody through while Redis is away: credit bounds them."""
 
     scope = "requests"
     setting = "REQUESTS_PER_MINUTE"
@@ -40,12 +90,16 @@ class WorkspaceThrottle(BaseThrottle):
         who = f"workspace:{workspace.id}" if workspace else f"address:{client_address(request._request)}"
         try:
             allowed: bool = limiter().hit(limit, self.scope, who)
-            if not allowed:
-                reset_at = limiter().get_window_stats(limit, self.scope, who).reset_time
-                self.wait_s = max(1.0, reset_at - time.time())
+            window = limiter().get_window_stats(limit, self.scope, who)
         except redis.RedisError:
             logger.warning("throttle_unavailable", extra={"scope": self.scope})
             return True
+        reset_s = max(1, math.ceil(window.reset_time - time.time()))
+        if not allowed:
+            self.wait_s = float(reset_s)
+        state = LimitState(self.scope, limit.amount, max(0, window.remaining), reset_s)
+        # On Django's request: the REST framework's own is made anew for each renderer.
+        request._request.rate_limits = [*getattr(request._request, "rate_limits", []), state]  # type: ignore[attr-defined]
         return allowed
 
     def wait(self) -> float | None:

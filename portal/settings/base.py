@@ -56,6 +56,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "accounts.tenancy.WorkspaceMiddleware",
+    "portal.lib.http.BodyLimitMiddleware",
     "portal.lib.problem.PageErrorMiddleware",
 ]
 
@@ -88,7 +89,9 @@ DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env_text("REDIS_URL")
-# Django-RQ's own dashboard reads "default". The queues of device slots are made by name in portal.lib.queues.
+# Django-RQ wants a "default". The queues of device slots are made by name in portal.lib.queues.
+# No dashboard: it would show that one queue, and could run and delete jobs behind the back of the attempts.
+RQ_SHOW_ADMIN_LINK = False
 RQ_QUEUES = {"default": {"URL": REDIS_URL, "SERIALIZER": "rq.serializers.JSONSerializer"}}
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "cache"}}
 
@@ -135,7 +138,7 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": MEDIA_ROOT}},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
-# Uploads go to disk beyond this, and are refused before they are all read beyond tts.audio's limit.
+# Uploads go to disk beyond the first; bodies without files are refused beyond the second (BodyLimitMiddleware).
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
@@ -169,7 +172,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["accounts.api.permissions.HasWorkspace"],
     "DEFAULT_THROTTLE_CLASSES": ["portal.lib.throttling.WorkspaceThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["portal.lib.json_input.StrictJsonParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_PAGINATION_CLASS": "portal.lib.pagination.NewestFirst",
     "EXCEPTION_HANDLER": "portal.lib.problem.api_exception_handler",
@@ -208,6 +211,9 @@ VOICEPOOL: dict[str, Any] = {
     "OUTBOX": env_bool("VOICEPOOL_OUTBOX", False),
     "REQUESTS_PER_MINUTE": env_int("REQUESTS_PER_MINUTE", 300),
     "SUBMITS_PER_MINUTE": env_int("SUBMITS_PER_MINUTE", 120),
+    # A whole request with files: tts.audio.limits.MAX_UPLOAD_BYTES and room for the form around it.
+    "UPLOAD_BYTES": env_int("UPLOAD_BYTES", 16 * 1024 * 1024),
+    "FAILED_KEYS_PER_MINUTE": env_int("FAILED_KEYS_PER_MINUTE", 30),
     "VOICES_PER_WORKSPACE": env_int("VOICES_PER_WORKSPACE", 50),
     "QUEUED_JOBS_PER_WORKSPACE": env_int("QUEUED_JOBS_PER_WORKSPACE", 20),
     "OPEN_STREAMS_PER_PROCESS": env_int("OPEN_STREAMS_PER_PROCESS", 24),
