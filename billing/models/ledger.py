@@ -30,6 +30,7 @@ class TransactionKind(models.TextChoices):
     HOLD = "hold", _("Set aside for a job")
     CAPTURE = "capture", _("Charged for speech")
     RELEASE = "release", _("Set free again")
+    REFUND = "refund", _("Given back")
 
 
 class LedgerAccount(models.TextChoices):

@@ -1,7 +1,7 @@
 """Decoding of an untrusted file. Runs in the limited child process only.
 
-Nothing that the file says about itself is believed: what counts are the samples that come out of the decoder, and
-decoding stops as soon as there are too many of them.
+Nothing that the file says about itself is believed: what counts are the samples that come out of the decoder,
+and decoding stops as soon as there are too many of them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from tts.audio.limits import (
     MAX_CHANNEL_COUNT,
     MAX_CLIP_PADDING_SECONDS,
     MAX_CLIP_SECONDS,
-    MAX_NOT_FINITE_RATIO,
+    MAX_NOT_SOUND_RATIO,
     MAX_SAMPLE_RATE_HZ,
     MIN_SAMPLE_RATE_HZ,
 )
-from tts.audio.resample import ChannelResampler, Samples
+from tts.audio.resample import ChannelResampler, Samples, join_blocks
 
 # What recorders, phones and browsers write. Everything else that FFmpeg can read (playlists, image sequences,
 # game formats…) is attack surface. Telephone formats are in: people do have nothing better at times.
 ALLOWED_DEMUXERS: Final = (
-    "wav", "w64", "aiff", "caf", "flac", "mp3", "aac", "ogg", "matroska", "webm", "mov", "mp4", "m4a", "3gp", "amr",
+    "wav", "w64", "aiff", "caf", "flac", "mp3", "aac", "ogg", "matroska", "webm", "mov", "mp4",
+    "m4a", "3gp", "amr",
 )  # fmt: skip
 ALLOWED_CODECS: Final = (
     "pcm_u8", "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s32be",
@@ -41,7 +42,8 @@ ALLOWED_CODECS: Final = (
 # Full scale less the last step of a 9-bit recorder: what is cut off lands here, what is not rarely does.
 _FULL_SCALE: Final = 0.998
 
-# Float files made from integers without scaling reach 32,768; more than twice that is damage.
+# Float files made from integers without scaling reach 32,768. NaN, infinity and more than twice that are no
+# sound: such samples become zero.
 _MAX_MAGNITUDE: Final = 65_536.0
 
 # Undecodable packets in a row after which the rest is given up.
@@ -64,7 +66,8 @@ class Refused(Exception):
 class DecodedClip:
     """All channels at 24 kHz as floats, full scale at 1.0, with what was noticed on the way.
 
-    `duration_s` is counted in source samples. `full_scale_ratio` is per channel: the share of source samples at full scale.
+    `duration_s` is counted in source samples. `full_scale_ratio` is per channel: the share of source samples
+    at full scale.
     """
 
     channels: list[Samples]
@@ -126,15 +129,15 @@ class _Decoding:
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
-        # Float files hold more than full scale without being clipped; decoders of lossy formats overshoot when they are.
+        # Float files hold more than full scale without being clipped; decoders of lossy formats overshoot
+        # when they are.
         self._full_scale_end = 1.001 if stream.codec_context.codec.name.startswith("pcm_f") else np.inf
         self._channels: list[_Channel] = []
         self._pending: list[Samples] = []
         self._pending_count = 0
         self._rate_hz = 0
-        self._duration_s = 0.0
         self._sample_count = 0
-        self._not_finite_count = 0
+        self._not_sound_count = 0
         self._error_count = 0
 
     def run(self, container: Any) -> DecodedClip:
@@ -143,20 +146,23 @@ class _Decoding:
         self._convert_pending()
         if not self._sample_count:
             raise Refused("clip_unreadable")
-        if self._not_finite_count > MAX_NOT_FINITE_RATIO * self._sample_count * len(self._channels):
+        if self._not_sound_count > MAX_NOT_SOUND_RATIO * self._sample_count * len(self._channels):
             raise Refused("clip_unreadable")
         for channel in self._channels:
             channel.blocks += channel.resampler.finish()
         return DecodedClip(
-            channels=[np.concatenate(channel.blocks) for channel in self._channels],
-            duration_s=self._duration_s,
+            channels=[join_blocks(channel.blocks) for channel in self._channels],
+            duration_s=self._sample_count / self._rate_hz,
             source_sample_rate_hz=self._rate_hz,
             full_scale_ratio=[channel.full_scale_count / self._sample_count for channel in self._channels],
-            damaged=bool(self._error_count or self._not_finite_count),
+            damaged=bool(self._error_count or self._not_sound_count),
         )
 
     def _frames(self, container: Any) -> Iterator[Any]:
-        """Yield decoded frames; skip packets that do not decode, stop where the file no longer makes sense."""
+        """Yield decoded frames;
+
+        skip packets that do not decode, stop where the file no longer makes sense.
+        """
         packets = container.demux(self._stream)
         consecutive_errors = 0
         while consecutive_errors < _MAX_CONSECUTIVE_ERRORS:
@@ -186,10 +192,9 @@ class _Decoding:
             # Joined files of different kinds: what comes before the join is kept.
             self._error_count += 1
             return
-        self._duration_s += frame.samples / rate_hz
-        if self._duration_s > MAX_CLIP_SECONDS + MAX_CLIP_PADDING_SECONDS:
-            raise Refused("clip_too_long")
         self._sample_count += frame.samples
+        if self._sample_count > (MAX_CLIP_SECONDS + MAX_CLIP_PADDING_SECONDS) * rate_hz:
+            raise Refused("clip_too_long")
         self._pending.append(_float_channels(frame, channel_count))
         self._pending_count += frame.samples
         if self._pending_count >= _BLOCK_SAMPLES:
@@ -211,12 +216,11 @@ class _Decoding:
             return
         block = np.concatenate(self._pending, axis=1)
         self._pending, self._pending_count = [], 0
-        finite = np.isfinite(block)
-        if not finite.all():
-            self._not_finite_count += int(block.size - finite.sum())
-            block[~finite] = 0.0
-        np.clip(block, -_MAX_MAGNITUDE, _MAX_MAGNITUDE, out=block)
         magnitude = np.abs(block)
+        sound = magnitude <= _MAX_MAGNITUDE  # false for NaN too
+        if not sound.all():
+            self._not_sound_count += int(block.size - sound.sum())
+            block[~sound] = magnitude[~sound] = 0.0
         full_scale = (magnitude >= _FULL_SCALE) & (magnitude <= self._full_scale_end)
         for channel, samples, count in zip(self._channels, block, full_scale.sum(axis=1), strict=True):
             channel.full_scale_count += int(count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
@@ -51,13 +51,17 @@ class ClipEmpty(ClipRejected):
 class ClipTooLarge(ClipRejected):
     code = "clip_too_large"
     status = 413
-    message = _("The file is larger than %(maximum_mib)d MiB. Upload only the %(best_from_s)d to %(best_to_s)d seconds that you need.")
+    message = _(
+        "The file is larger than %(maximum_mib)d MiB. Upload only the %(best_from_s)d to %(best_to_s)d "
+        "seconds that you need."
+    )
 
 
 class ClipUnreadable(ClipRejected):
     code = "clip_unreadable"
     message = _(
-        "This file is damaged or is not audio. WAV, FLAC, MP3, M4A, AAC, OGG, Opus and WebM recordings can be used, "
+        "This file is damaged or is not audio. WAV, FLAC, MP3, M4A, AAC, OGG, Opus and WebM recordings can "
+        "be used, "
         "whatever the file is called."
     )
 
@@ -84,38 +88,49 @@ class ClipTooShort(ClipRejected):
 
     def __init__(self, *, duration_s: float, **params: Any) -> None:
         # Rounded down: "lasts 3.0 seconds, at least 3 are needed" would puzzle everybody.
-        super().__init__(duration_s=math.floor(duration_s * 10) / 10, **params)
+        super().__init__(duration_s=math.floor(round(duration_s * 10, 6)) / 10, **params)
 
 
 class ClipTooLong(ClipRejected):
     code = "clip_too_long"
     message = _(
-        "The clip is longer than %(maximum_s)d seconds. Cut it to the best %(best_from_s)d to %(best_to_s)d seconds: "
+        "The clip is longer than %(maximum_s)d seconds. Cut it to the best %(best_from_s)d to %(best_to_s)d "
+        "seconds: "
         "one person, whole sentences, no music."
     )
 
 
 class ClipTooManyChannels(ClipRejected):
     code = "clip_too_many_channels"
-    message = _("The clip has %(channel_count)d channels; up to %(maximum_channels)d can be read. Save it as mono or stereo.")
+    message = _(
+        "The clip has %(channel_count)d channels; up to %(maximum_channels)d can be read. Save it as mono "
+        "or stereo."
+    )
 
 
 class ClipSampleRateNotSupported(ClipRejected):
     code = "clip_sample_rate_not_supported"
     message = _(
-        "The clip has %(sample_rate_hz)d samples per second. Between %(minimum_khz)d and %(maximum_khz)d kHz can be "
+        "The clip has %(sample_rate_hz)d samples per second. Between %(minimum_khz)d and %(maximum_khz)d "
+        "kHz can be "
         "read; 24 kHz or more sounds best."
     )
 
 
 class ClipSilent(ClipRejected):
     code = "clip_silent"
-    message = _("Nothing can be heard in this clip. Check that the right microphone is chosen and not muted, and record again.")
+    message = _(
+        "Nothing can be heard in this clip. Check that the right microphone is chosen and not muted, and "
+        "record again."
+    )
 
 
 class ClipHasNoSpeech(ClipRejected):
     code = "clip_no_speech"
-    message = _("No speech was found in this clip. Record one person who speaks for %(best_from_s)d to %(best_to_s)d seconds.")
+    message = _(
+        "No speech was found in this clip. Record one person who speaks for %(best_from_s)d to "
+        "%(best_to_s)d seconds."
+    )
 
 
 class ClipTooComplex(ClipRejected):
@@ -130,7 +145,9 @@ class ClipQualityRejected(ClipRejected):
     """The clip was decoded and measured, and is too poor to clone. `report` says why."""
 
     code = "clip_quality_rejected"
-    message = _("This recording is not good enough to clone a voice. The quality report says what to do better.")
+    message = _(
+        "This recording is not good enough to clone a voice. The quality report says what to do better."
+    )
 
     def __init__(self, *, report: QualityReport, **params: Any) -> None:
         self.report = report
@@ -138,7 +155,10 @@ class ClipQualityRejected(ClipRejected):
 
 
 class ClipInspectionUnavailable(ServiceUnavailable):
-    """The platform's fault: the inspecting process did not start or was starved. Nothing is said about the clip."""
+    """The platform's fault:
+
+    the inspecting process did not start or was starved. Nothing is said about the clip.
+    """
 
     code = "clip_inspection_unavailable"
     message = _("Clips cannot be checked right now. Your recording was not kept. Try again in a moment.")

@@ -1,7 +1,11 @@
-"""Taking in a reference clip: the parent's half. The file is decoded by a limited child process, never here."""
+"""Taking in a reference clip:
+
+the parent's half. The file is decoded by a limited child process, never here.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -31,6 +35,7 @@ from tts.audio.limits import (
     CANONICAL_SAMPLE_BYTES,
     CANONICAL_SAMPLE_RATE_HZ,
     CHILD_MAX_OUTPUT_BYTES,
+    CHILD_READY_LINE,
     CHILD_WALL_SECONDS,
     MAX_CANONICAL_SAMPLES,
     MAX_UPLOAD_BYTES,
@@ -41,7 +46,6 @@ logger = logging.getLogger(__name__)
 
 _PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
 _CHILD_MODULE: Final = "tts.audio.intake_child"
-_READY_LINE: Final = b"ready\n"
 
 # The child gets this environment and nothing of the parent's: no database address, no keys.
 _CHILD_ENVIRONMENT: Final = {
@@ -68,8 +72,8 @@ class ChildUsage:
 class InspectedClip:
     """A clip that was decoded and measured. Its report may still say `rejected`: see `require_usable`.
 
-    `canonical_wav` is a WAV file of 24 kHz mono signed 16-bit PCM, at most 30 s, made from decoded samples only;
-    `sha256` is its hex digest.
+    `canonical_wav` is a WAV file of 24 kHz mono signed 16-bit PCM, at most 30 s, made from decoded samples
+    only; `sha256` is its hex digest.
     """
 
     canonical_wav: bytes
@@ -113,7 +117,8 @@ def inspect_clip(*, source: Path) -> InspectedClip:
 
 def _ask_child(upload: IO[bytes]) -> bytes:
     """Run the child on an open file and return what it wrote, without its `ready` line."""
-    # A file rather than a pipe: what the child writes is bounded by its own limit, and nobody waits for a reader.
+    # A file rather than a pipe: what the child writes is bounded by its own limit, and nobody waits for a
+    # reader.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
         started = time.monotonic()
         child = subprocess.Popen(
@@ -133,29 +138,36 @@ def _ask_child(upload: IO[bytes]) -> bytes:
             _end(child)
         output.seek(0)
         written = output.read(CHILD_MAX_OUTPUT_BYTES)
-        if exit_status == 0 and written.startswith(_READY_LINE):
-            return written[len(_READY_LINE) :]
+        if exit_status == 0 and written.startswith(CHILD_READY_LINE):
+            return written[len(CHILD_READY_LINE) :]
         _explain(written=written, exit_status=exit_status, started=started, complaints=complaints)
-    if not written.startswith(_READY_LINE):
+    if not written.startswith(CHILD_READY_LINE):
         raise ClipInspectionUnavailable
-    if exit_status is None or -exit_status in (signal.SIGXCPU, signal.SIGKILL, signal.SIGXFSZ, signal.SIGABRT):
-        # Out of time (the kernel sends SIGKILL at the hard limit), of output, or of memory in a library that aborts.
+    if exit_status is None or -exit_status in (
+        signal.SIGXCPU,
+        signal.SIGKILL,
+        signal.SIGXFSZ,
+        signal.SIGABRT,
+    ):
+        # Out of time (the kernel sends SIGKILL at the hard limit), of output, or of memory in a library that
+        # aborts.
         raise ClipTooComplex
     raise ClipUnreadable
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     """Kill the child and whatever shares its process group, and reap it."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     child.wait()
 
 
 def _explain(*, written: bytes, exit_status: int | None, started: float, complaints: IO[bytes]) -> None:
-    """Log how the child failed. Before it is ready it has seen no upload, so what it says then is safe to log."""
-    ready = written.startswith(_READY_LINE)
+    """Log how the child failed.
+
+    Before it is ready it has seen no upload, so what it says then is safe to log.
+    """
+    ready = written.startswith(CHILD_READY_LINE)
     complaints.seek(0)
     logger.warning(
         "clip_inspection_failed",
@@ -169,10 +181,14 @@ def _explain(*, written: bytes, exit_status: int | None, started: float, complai
 
 
 def _read_answer(answer: bytes) -> InspectedClip:
-    """Turn the child's answer into a result. A child that was taken over may write anything: every value is checked."""
+    """Turn the child's answer into a result.
+
+    A child that was taken over may write anything: every value is checked.
+    """
     line, _, pcm = answer.partition(b"\n")
     try:
         header: dict[str, Any] = json.loads(line)
+        _report_cost(header)
         if header["outcome"] == "rejected":
             raise _refusal(header["code"], header["params"])
         usage = ChildUsage(
@@ -191,6 +207,18 @@ def _read_answer(answer: bytes) -> InspectedClip:
         duration_ms=wav.pcm_duration_ms(pcm_bytes=len(pcm), sample_rate_hz=CANONICAL_SAMPLE_RATE_HZ),
         report=QualityReport.from_figures(figures),
         usage=usage,
+    )
+
+
+def _report_cost(header: dict[str, Any]) -> None:
+    logger.info(
+        "clip_inspected",
+        extra={
+            "outcome": str(header.get("code") or header["outcome"])[:64],
+            "decoder_error": str(header.get("error", ""))[:64],
+            "cpu_ms": int(header["usage"]["cpu_ms"]),
+            "peak_memory_bytes": int(header["usage"]["peak_memory_bytes"]),
+        },
     )
 
 

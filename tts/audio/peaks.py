@@ -16,8 +16,8 @@ _MAX_SAMPLES_PER_PEAK: Final = 4_000
 def waveform_peaks(pcm: bytes, *, count: int = PEAK_COUNT) -> list[int]:
     """Return the height of `count` bars from 0 to 100, for mono signed 16-bit little-endian PCM.
 
-    The loudest bar is 100 whatever the level of the audio; silence gives zeros. Shorter audio than `count` samples gives
-    one bar per sample.
+    The loudest bar is 100 whatever the level of the audio; silence gives zeros. Shorter audio than `count`
+    samples gives one bar per sample.
     """
     samples = array("h")
     samples.frombytes(pcm[: len(pcm) // 2 * 2])

@@ -1,7 +1,7 @@
 """The quality report of a clip: its figures, and what follows from them.
 
-Figures are measured in the decoding child (`measure.py`); this module only draws conclusions, so that a report
-read back from the database and one that was just made are judged by the same rules.
+Figures are measured in the decoding child (`measure.py`); this module only draws conclusions, so that a
+report read back from the database and one that was just made are judged by the same rules.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any, Final
 
-# -- Thresholds ------------------------------------------------------------------------------------------------
+# -- Thresholds ----------------------------------------------------------------------------------------------
 
 # A cloned voice copies the noise it hears. From about 20 dB on, noise is heard only in pauses; below 8 dB it
 # covers the consonants.
@@ -27,11 +27,12 @@ REJECT_CLIPPING_RATIO: Final = 0.03
 # Wideband telephony (7 kHz) is enough.
 WARN_BANDWIDTH_HZ: Final = 5_000
 
-# Under 3 s of actual speech there is little to copy; under 1.5 s, less than a sentence.
-WARN_SPEECH_SECONDS: Final = 3.0
+# A clip of 3 s holds about 2.7 s of speech. Under 2.5 s there is little to copy; under 1.5 s, no sentence.
+WARN_SPEECH_SECONDS: Final = 2.5
 REJECT_SPEECH_SECONDS: Final = 1.5
 
-# Pauses between sentences take a fifth to a third of natural speech. Above half, the recording is mostly empty.
+# Pauses between sentences take a fifth to a third of natural speech. Above half, the recording is mostly
+# empty.
 WARN_SILENCE_RATIO: Final = 0.5
 
 # Close speech is recorded at -30 to -15 dBFS; at -42 the noise of the sound card is no longer far below.
@@ -85,9 +86,9 @@ class QualityFigures:
 
     `snr_db` compares speech with what is heard between it, from -10 to 60. `clipping_ratio` is the share of
     samples at full scale and `silence_ratio` the share of time without speech, both from 0 to 1.
-    `bandwidth_hz` is the highest frequency that carries speech, at most 12,000. `rms_dbfs` is the level of the speech
-    as it was recorded. `channels_differ`: the channels carry different sound and only the strongest was kept.
-    `damaged`: parts of the file could not be decoded.
+    `bandwidth_hz` is the highest frequency that carries speech, at most 12,000. `rms_dbfs` is the level of
+    the speech as it was recorded. `channels_differ`: the channels carry different sound and only the
+    strongest was kept. `damaged`: parts of the file could not be decoded.
     """
 
     duration_s: float
@@ -116,7 +117,7 @@ class QualityFigures:
             value = data.get(item.name)
             if kind is float and type(value) is int:
                 value = float(value)
-            if type(value) is not kind or (kind is float and not math.isfinite(value)):
+            if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
                 raise ValueError(f"quality figure {item.name} is missing or no {kind.__name__}")
             values[item.name] = value
         return cls(**values)

@@ -27,7 +27,9 @@ class ChannelResampler:
         self._graph.threads = 1
         source = self._graph.add_abuffer(sample_rate=source_rate_hz, format="fltp", layout="mono")
         resample = self._graph.add("aresample", str(target_rate_hz))
-        shape = self._graph.add("aformat", f"sample_fmts=fltp:sample_rates={target_rate_hz}:channel_layouts=mono")
+        shape = self._graph.add(
+            "aformat", f"sample_fmts=fltp:sample_rates={target_rate_hz}:channel_layouts=mono"
+        )
         self._graph.link_nodes(source, resample, shape, self._graph.add("abuffersink")).configure()
 
     def push(self, samples: Samples) -> list[Samples]:
@@ -51,6 +53,11 @@ class ChannelResampler:
                 return blocks
 
 
+def join_blocks(blocks: list[Samples]) -> Samples:
+    """Return the blocks of one channel as one array, which may be empty."""
+    return np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
+
+
 def resample(samples: Samples, *, source_rate_hz: int, target_rate_hz: int) -> Samples:
     """Return one channel at another rate."""
     if source_rate_hz == target_rate_hz:
@@ -60,4 +67,4 @@ def resample(samples: Samples, *, source_rate_hz: int, target_rate_hz: int) -> S
     for start in range(0, len(samples), _BLOCK_SAMPLES):
         blocks += resampler.push(samples[start : start + _BLOCK_SAMPLES])
     blocks += resampler.finish()
-    return np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
+    return join_blocks(blocks)

@@ -54,7 +54,9 @@ def wav_header(*, pcm_bytes: int | None, sample_rate_hz: int, channel_count: int
         riff_size, data_size = 36 + pcm_bytes, pcm_bytes
     return b"RIFF%sWAVEfmt %sdata%s" % (
         struct.pack("<I", riff_size),
-        struct.pack("<IHHIIHH", 16, 1, channel_count, sample_rate_hz, sample_rate_hz * frame_bytes, frame_bytes, 16),
+        struct.pack(
+            "<IHHIIHH", 16, 1, channel_count, sample_rate_hz, sample_rate_hz * frame_bytes, frame_bytes, 16
+        ),
         struct.pack("<I", data_size),
     )
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from tts.models import Device
+from tts.models import Device, DeviceSlot
 from tts.states import DEVICE_HEARTBEAT_SECONDS, DeviceState
 
 
@@ -22,3 +22,8 @@ def ready_devices() -> QuerySet[Device]:
 
 def ready_device_count() -> int:
     return ready_devices().count()
+
+
+def ready_slot_count() -> int:
+    """How many serial workers take work now."""
+    return DeviceSlot.objects.filter(ready=True, device__in=ready_devices()).count()

@@ -1,0 +1,31 @@
+"""Child processes that cannot outlive their parent."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+# prctl(2)
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> Callable[[], None] | None:
+    """A `preexec_fn` that has the kernel kill the child when this process ends, however it ends. Linux only.
+
+    Resolves libc before the fork: between fork and exec only system calls are safe.
+    """
+    if not sys.platform.startswith("linux"):
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    parent = os.getpid()
+
+    def arm() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # The parent may have ended between the fork and the call above.
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return arm

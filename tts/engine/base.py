@@ -1,0 +1,119 @@
+"""What an engine is: a class that the host process drives, one request at a time."""
+
+from __future__ import annotations
+
+import abc
+import math
+import resource
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator
+
+from tts.engine.protocol import SpeakRequest
+
+
+class Canceled(Exception):
+    """Raised inside an engine by `SpeakControl.check`: stop, the customer canceled."""
+
+
+class BudgetUsedUp(Exception):
+    """Raised inside an engine by `SpeakControl.check`: stop, `max_gpu_ms` are used up."""
+
+
+class WorkClock:
+    """Measures the engine's own work: runs while the engine works, rests while a chunk waits for its reader."""
+
+    def __init__(self) -> None:
+        self._elapsed_s = 0.0
+        self._started: float | None = None
+
+    def resume(self) -> None:
+        self._started = time.monotonic()
+
+    def pause(self) -> None:
+        if self._started is not None:
+            self._elapsed_s += time.monotonic() - self._started
+            self._started = None
+
+    def elapsed_ms(self) -> int:
+        """Whole milliseconds of work until now, rounded up."""
+        running = time.monotonic() - self._started if self._started is not None else 0.0
+        return math.ceil((self._elapsed_s + running) * 1000)
+
+
+class SetClock(WorkClock):
+    """A clock that goes only where it is told: the simulated engine's exact times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set_ms = 0
+
+    def elapsed_ms(self) -> int:
+        return self.set_ms
+
+
+class SpeakControl:
+    """An engine's view of the request it works on: may it go on, and a sign of life to whoever waits."""
+
+    def __init__(self, *, max_gpu_ms: int, canceled: threading.Event, report_progress: Callable[[], None]) -> None:
+        self.clock = WorkClock()
+        self.max_gpu_ms = max_gpu_ms
+        self.canceled = canceled
+        self._report_progress = report_progress
+
+    def check(self) -> None:
+        """Tell the worker that work goes on, and stop where it must not. Call between pieces of work.
+
+        Raises:
+            Canceled, BudgetUsedUp: let them pass.
+        """
+        if self.canceled.is_set():
+            raise Canceled
+        if self.clock.elapsed_ms() >= self.max_gpu_ms:
+            raise BudgetUsedUp
+        self._report_progress()
+
+
+@dataclass(frozen=True)
+class LoadedEngine:
+    """What a loaded engine says of itself."""
+
+    engine: str
+    engine_version: str
+    sample_rate_hz: int
+    languages: tuple[str, ...]
+
+
+class Engine(abc.ABC):
+    """One model in one process. Nothing here is called from two threads."""
+
+    @abc.abstractmethod
+    def load(self, settings: dict[str, Any]) -> LoadedEngine:
+        """Get ready to speak. Opens no network connection.
+
+        Raises:
+            EngineError: a setting is wrong or the model is damaged.
+        """
+
+    @abc.abstractmethod
+    def warm_up(self) -> None:
+        """Speak something short, so that the first customer does not wait for lazy parts."""
+
+    @abc.abstractmethod
+    def speak(self, request: SpeakRequest, control: SpeakControl) -> Iterator[bytes]:
+        """Chunks of PCM (signed 16-bit little-endian, mono), each as soon as it is made.
+
+        Calls `control.check()` between pieces of work.
+
+        Raises:
+            EngineError: with blame "user" where no engine of this kind could speak it.
+        """
+
+    def peak_memory_bytes(self) -> int:
+        """The most memory used until now: of the device where it has its own, else of this process."""
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    def stats(self) -> dict[str, Any]:
+        """Figures for operators, JSON values only."""
+        return {"peak_memory_bytes": self.peak_memory_bytes()}

@@ -1,0 +1,118 @@
+"""What the engines can do and which voices the platform brings along. Pure: read by pages, quotes and the agent.
+
+What a preset is made of is the engine's own affair (`tts.engine.kokoro_presets`); here stands what people see.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Mapping
+
+
+@dataclass(frozen=True)
+class EngineDescription:
+    """`gpu_ms_per_audio_s` is what a quote expects one second of speech to take, in milliseconds of the device."""
+
+    key: str
+    name: str
+    languages: tuple[str, ...]
+    real_clone: bool
+    sample_rate_hz: int
+    gpu_ms_per_audio_s: int
+    minimum_free_memory_bytes: int
+
+
+@dataclass(frozen=True)
+class PresetVoice:
+    """`language` is the one that the voice is offered for; every preset speaks all of its engine's languages."""
+
+    key: str
+    english_name: str
+    chinese_name: str
+    language: str
+    gender: str
+    english_description: str
+    chinese_description: str
+
+
+ENGINES: Mapping[str, EngineDescription] = MappingProxyType(
+    {
+        "kokoro": EngineDescription(
+            key="kokoro",
+            name="Kokoro-82M",
+            languages=("zh", "en"),
+            # Pitch and timbre are moved towards the reference; the speaker is not cloned.
+            real_clone=False,
+            sample_rate_hz=24_000,
+            gpu_ms_per_audio_s=600,
+            minimum_free_memory_bytes=1_200_000_000,
+        ),
+        "simulated": EngineDescription(
+            key="simulated",
+            name="Simulated (tests and benchmarks only)",
+            languages=("zh", "en", "es", "fr", "it", "pt"),
+            real_clone=False,
+            sample_rate_hz=24_000,
+            gpu_ms_per_audio_s=100,
+            minimum_free_memory_bytes=50_000_000,
+        ),
+    }
+)
+
+PRESET_VOICES: tuple[PresetVoice, ...] = (
+    PresetVoice(
+        key="xiaohe",
+        english_name="Xiaohe",
+        chinese_name="小荷",
+        language="zh",
+        gender="female",
+        english_description="Clear and friendly, a young woman",
+        chinese_description="清亮亲切的年轻女声",
+    ),
+    PresetVoice(
+        key="shuyun",
+        english_name="Shuyun",
+        chinese_name="舒云",
+        language="zh",
+        gender="female",
+        english_description="Warm and calm, for stories",
+        chinese_description="温暖沉静的女声，适合讲故事",
+    ),
+    PresetVoice(
+        key="zhiyuan",
+        english_name="Zhiyuan",
+        chinese_name="致远",
+        language="zh",
+        gender="male",
+        english_description="Deep and steady, for narration",
+        chinese_description="低沉稳重的男声，适合旁白",
+    ),
+    PresetVoice(
+        key="emma",
+        english_name="Emma",
+        chinese_name="艾玛",
+        language="en",
+        gender="female",
+        english_description="Bright and lively",
+        chinese_description="明快活泼的女声",
+    ),
+    PresetVoice(
+        key="claire",
+        english_name="Claire",
+        chinese_name="克莱尔",
+        language="en",
+        gender="female",
+        english_description="Low and composed, for the news",
+        chinese_description="低而从容的女声，适合播报",
+    ),
+    PresetVoice(
+        key="henry",
+        english_name="Henry",
+        chinese_name="亨利",
+        language="en",
+        gender="male",
+        english_description="Relaxed and warm",
+        chinese_description="松弛温和的男声",
+    ),
+)

@@ -1,0 +1,29 @@
+"""Engine name to class. The class is imported when it is asked for, so that no engine pays for another's libraries."""
+
+from __future__ import annotations
+
+import importlib
+from types import MappingProxyType
+from typing import Mapping
+
+from tts.engine.base import Engine
+
+_CLASSES: Mapping[str, str] = MappingProxyType(
+    {
+        "kokoro": "tts.engine.kokoro:KokoroEngine",
+        "simulated": "tts.engine.simulated:SimulatedEngine",
+    }
+)
+
+
+def engine_class(name: str) -> type[Engine]:
+    """The class of the engine of that name. Imports its libraries, which can take seconds.
+
+    Raises:
+        LookupError: there is no engine of that name.
+    """
+    if name not in _CLASSES:
+        raise LookupError(f"There is no engine {name!r}; there are {', '.join(sorted(_CLASSES))}.")
+    module, _, attribute = _CLASSES[name].partition(":")
+    found: type[Engine] = getattr(importlib.import_module(module), attribute)
+    return found

@@ -1,0 +1,80 @@
+"""What the pool refuses, and why. Refusals of texts and clips stand in tts.text.errors and tts.audio.errors."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from portal.lib.errors import DomainError, NotFound
+
+
+class VoiceNotFound(NotFound):
+    code = "voice_not_found"
+    message = _("There is no such voice in your library. Pick one from the list of voices.")
+
+
+class JobNotFound(NotFound):
+    code = "job_not_found"
+    message = _("There is no such job, or it is not yours.")
+
+
+class AudioNotReady(DomainError):
+    code = "audio_not_ready"
+    status = 409
+    message = _("This job has no audio to download: it is not done, or it failed. Its state says which.")
+
+
+class IdempotencyKeyReused(DomainError):
+    code = "idempotency_key_reused"
+    status = 409
+    message = _("This Idempotency-Key was used before for another request. Send a new key. Nothing was charged.")
+
+
+class IdempotencyKeyInvalid(DomainError):
+    code = "idempotency_key_invalid"
+    status = 400
+    message = _("An Idempotency-Key is 1 to 200 printable ASCII characters.")
+
+
+class QueueFull(DomainError):
+    code = "queue_full"
+    status = 429
+    retry_after_s = 5
+    message = _("You have %(limit)s jobs waiting, as many as your workspace may. Wait for one to end. Nothing was charged.")
+
+
+class JobAlreadyEnded(DomainError):
+    code = "job_already_ended"
+    status = 409
+    message = _("This job has ended already; there is nothing to cancel.")
+
+
+class ConsentRequired(DomainError):
+    code = "consent_required"
+    status = 400
+    field = "consent"
+    message = _("A voice is cloned only with the consent of the person who speaks. Confirm the statement.")
+
+
+class TooManyVoices(DomainError):
+    code = "too_many_voices"
+    status = 409
+    message = _("Your workspace has %(limit)s voices, as many as it may. Delete one first.")
+
+
+class PresetVoiceFixed(DomainError):
+    code = "preset_voice_fixed"
+    status = 403
+    message = _("Preset voices belong to the platform; they cannot be changed or deleted.")
+
+
+class NameInvalid(DomainError):
+    code = "name_invalid"
+    status = 400
+    field = "name"
+    message = _("A name has 1 to 60 characters, at least one of them visible.")
+
+
+class WorkspaceSuspended(DomainError):
+    code = "workspace_suspended"
+    status = 403
+    message = _("This workspace is suspended. Write to the operator.")

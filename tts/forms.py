@@ -1,0 +1,101 @@
+"""The forms of the pages. They check shapes; what a text, a clip or a name may be is decided by the services."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Final
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from tts.languages import LANGUAGES
+from tts.states import JobClass, JobState
+
+MIN_SPEED: Final = 0.5
+MAX_SPEED: Final = 2.0
+MAX_SEED: Final = 2**31 - 1
+MAX_SEARCH_CHARACTERS: Final = 200
+
+
+def language_choices(empty_label: Any) -> list[tuple[str, Any]]:
+    return [("", empty_label), *((language.code, language.name) for language in LANGUAGES)]
+
+
+class RequestForm(forms.Form):
+    """What is to be spoken: enough for a quote."""
+
+    text = forms.CharField(
+        label=_("Text"), strip=False, error_messages={"required": _("Write the text that is to be spoken.")}
+    )
+    voice = forms.UUIDField(label=_("Voice"), error_messages={"required": _("Choose a voice.")})
+    job_class = forms.ChoiceField(
+        label=_("Urgency"), choices=JobClass.choices, required=False, initial=JobClass.INTERACTIVE
+    )
+    language = forms.ChoiceField(
+        label=_("Language of the text"), choices=language_choices(_("As the text is written")), required=False
+    )
+    speed = forms.FloatField(
+        label=_("Speed"), min_value=MIN_SPEED, max_value=MAX_SPEED, required=False, initial=1.0
+    )
+    seed = forms.IntegerField(label=_("Seed"), min_value=0, max_value=MAX_SEED, required=False)
+
+    def clean_job_class(self) -> str:
+        return self.cleaned_data["job_class"] or JobClass.INTERACTIVE
+
+    def clean_speed(self) -> float:
+        return self.cleaned_data["speed"] or 1.0
+
+
+class StudioForm(RequestForm):
+    """A request that is to be spoken now. `token` was made with the page: sent twice, it makes one job."""
+
+    token = forms.UUIDField(widget=forms.HiddenInput)
+
+
+class RepeatForm(forms.Form):
+    token = forms.UUIDField(widget=forms.HiddenInput)
+
+
+class VoiceForm(forms.Form):
+    """A new voice."""
+
+    clip = forms.FileField(
+        label=_("Recording"),
+        allow_empty_file=True,  # the clip's own rules say it better, with a code
+        error_messages={"required": _("Record yourself or choose a file first.")},
+    )
+    name = forms.CharField(
+        label=_("Name"), max_length=60, error_messages={"required": _("Give the voice a name.")}
+    )
+    language = forms.ChoiceField(
+        label=_("Language of the recording"), choices=language_choices(_("Not sure")), required=False
+    )
+    transcript = forms.CharField(label=_("What is said"), max_length=500, required=False)
+    consent = forms.BooleanField(
+        label=_("Consent"),
+        error_messages={"required": _("A voice is cloned only with the consent of the person who speaks.")},
+    )
+    # Of the statement as it was shown, so that exactly this wording is recorded.
+    statement_locale = forms.CharField(max_length=10, widget=forms.HiddenInput)
+
+
+class RenameForm(forms.Form):
+    name = forms.CharField(label=_("Name"), max_length=60)
+
+
+class HistoryForm(forms.Form):
+    """Search and filters. A value that is not known filters nothing: an old link still opens the page."""
+
+    q = forms.CharField(label=_("Search"), max_length=MAX_SEARCH_CHARACTERS, required=False)
+    state = forms.ChoiceField(label=_("State"), choices=[("", _("All states")), *JobState.choices], required=False)
+    voice = forms.UUIDField(label=_("Voice"), required=False)
+
+    def filters(self) -> dict[str, Any]:
+        """The valid ones among the given values, as `jobs_of` takes them."""
+        self.is_valid()
+        voice_id: uuid.UUID | None = self.cleaned_data.get("voice")
+        return {
+            "search": self.cleaned_data.get("q", "").strip(),
+            "state": self.cleaned_data.get("state", ""),
+            "voice_id": voice_id,
+        }

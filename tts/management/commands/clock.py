@@ -1,0 +1,56 @@
+"""`manage.py clock`: the sweep every second. Several may run; one leads."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import DatabaseError, connection
+
+from tts.services.sweep import sweep
+
+logger = logging.getLogger(__name__)
+TICK_S = 1.0
+# PostgreSQL's advisory lock of the leading clock: "VPCL" in ASCII.
+LEADER_LOCK = 0x5650434C
+
+
+class Command(BaseCommand):
+    help = "Run the sweep every second, until stopped. Several clocks may run: one leads, the others wait."
+    requires_system_checks: list[str] = []
+    # The database session that holds the leader's lock, while this clock leads.
+    _leading_on: object | None = None
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        stop_requested = threading.Event()
+
+        def stop(_signal: int, _frame: FrameType | None) -> None:
+            stop_requested.set()
+
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+        while not stop_requested.wait(TICK_S):
+            try:
+                if self._leads():
+                    sweep()
+            except DatabaseError as error:
+                # The lock went with the connection; whoever connects first leads.
+                logger.warning("clock_without_database", extra={"error": type(error).__name__})
+                connection.close()
+                self._leading_on = None
+        connection.close()
+
+    def _leads(self) -> bool:
+        """Whether this clock holds the leader's lock. Held by the session: it is free again when the process ends."""
+        connection.ensure_connection()
+        if self._leading_on is connection.connection:
+            return True
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", [LEADER_LOCK])
+            leads: bool = cursor.fetchone()[0]
+        self._leading_on = connection.connection if leads else None
+        return leads

@@ -1,0 +1,101 @@
+"""What a workspace may see of its jobs. Every read of a job by a customer begins here."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Prefetch, QuerySet
+
+from accounts.models import Workspace
+from billing.selectors.prices import rate_for
+from tts.errors import JobNotFound
+from tts.models import Attempt, Segment, SynthesisJob
+
+
+@dataclass(frozen=True)
+class ReceiptLine:
+    attempt_id: uuid.UUID
+    attempt_number: int
+    segment_index: int
+    device_name: str
+    state: str
+    started_at: datetime | None
+    finished_at: datetime | None
+    gpu_ms: int
+    audio_ms: int
+    characters: int
+    charged_micros: int
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a job used and cost. The sum of the lines' `charged_micros` less what was refunded is `amount_micros`."""
+
+    lines: list[ReceiptLine]
+    characters: int
+    gpu_ms: int
+    audio_ms: int
+    amount_micros: int
+    held_micros: int
+    currency: str
+    price_version: int
+    gpu_second_micros: int
+
+
+def jobs_of(
+    workspace: Workspace, *, search: str = "", state: str = "", voice_id: uuid.UUID | None = None
+) -> QuerySet[SynthesisJob]:
+    """The workspace's jobs, newest first. `search` looks for words in the text."""
+    jobs = SynthesisJob.objects.filter(workspace=workspace, deleted_at__isnull=True).select_related("voice", "price_version")
+    if search:
+        jobs = jobs.filter(text__icontains=search)
+    if state:
+        jobs = jobs.filter(state=state)
+    if voice_id:
+        jobs = jobs.filter(voice_id=voice_id)
+    return jobs.order_by("-created_at", "-pk")
+
+
+def job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
+    """The job with its segments and attempts at hand. Raises JobNotFound for another workspace's id, or none."""
+    attempts = Attempt.objects.select_related("device").order_by("attempt_number")
+    segments = Segment.objects.order_by("index").prefetch_related(Prefetch("attempts", queryset=attempts))
+    job = jobs_of(workspace).filter(pk=job_id).prefetch_related(Prefetch("segments", queryset=segments)).first()
+    if job is None:
+        raise JobNotFound
+    return job
+
+
+def receipt_of(job: SynthesisJob) -> Receipt:
+    """The job's receipt as it stands now; final once the job has ended."""
+    rows = Attempt.objects.filter(job=job).select_related("device", "segment").order_by("segment__index", "attempt_number")
+    lines = [
+        ReceiptLine(
+            attempt_id=row.pk,
+            attempt_number=row.attempt_number,
+            segment_index=row.segment.index,
+            device_name=row.device.name,
+            state=row.state,
+            started_at=row.started_at,
+            finished_at=row.finished_at,
+            gpu_ms=row.gpu_ms,
+            audio_ms=row.audio_ms,
+            characters=row.segment.characters,
+            charged_micros=row.charged_micros,
+        )
+        for row in rows
+    ]
+    rate = rate_for(price=job.price_version, job_class=job.job_class)
+    return Receipt(
+        lines=lines,
+        characters=job.characters,
+        gpu_ms=job.gpu_ms,
+        audio_ms=job.audio_ms,
+        amount_micros=job.charged_micros,
+        held_micros=job.held_micros,
+        currency=rate.currency,
+        price_version=job.price_version.number,
+        gpu_second_micros=rate.gpu_second_micros,
+    )

@@ -1,0 +1,40 @@
+"""Which voices a workspace may see and use. Every read of a voice by a customer begins here."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db.models import Count, Q, QuerySet
+
+from accounts.models import Workspace
+from tts.errors import VoiceNotFound
+from tts.models import Voice, VoiceKind
+from tts.states import VoiceState
+
+
+def usable_voices(workspace: Workspace) -> QuerySet[Voice]:
+    """The workspace's own voices, newest first, then the preset ones; deleted ones are gone."""
+    return Voice.objects.filter(
+        Q(workspace=workspace) | Q(kind=VoiceKind.PRESET), state=VoiceState.READY
+    ).order_by("kind", "-created_at")
+
+
+def voices_of(workspace: Workspace) -> QuerySet[Voice]:
+    """The workspace's own voices, newest first, with `job_count`: how many of its jobs used each."""
+    return (
+        Voice.objects.filter(workspace=workspace, state=VoiceState.READY)
+        .annotate(job_count=Count("jobs", filter=Q(jobs__deleted_at__isnull=True)))
+        .order_by("-created_at")
+    )
+
+
+def preset_voices() -> QuerySet[Voice]:
+    return Voice.objects.filter(kind=VoiceKind.PRESET, state=VoiceState.READY).order_by("created_at")
+
+
+def voice_of(workspace: Workspace, voice_id: uuid.UUID) -> Voice:
+    """The voice, the workspace's own or a preset. Raises VoiceNotFound for any other id."""
+    voice = usable_voices(workspace).filter(pk=voice_id).select_related("consent").first()
+    if voice is None:
+        raise VoiceNotFound
+    return voice

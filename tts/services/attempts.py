@@ -1,0 +1,345 @@
+"""An attempt's life: claimed, leased, settled once. Every change is fenced by the attempt's number.
+
+Lock order everywhere: credit account → job → segment → attempt → device slot.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce, Now
+
+from billing.errors import HoldNotOpen
+from billing.models import UsageRecord
+from billing.pricing import price_gpu_ms
+from billing.selectors.prices import rate_for
+from billing.services import holds
+from billing.services.ledger import AlreadyPosted
+from billing.services.usage import record_usage
+from tts.models import Attempt, Segment, SynthesisJob, Voice
+from tts.services import wakeups
+from tts.services.bind import release_slot
+from tts.services.endings import end_job, end_job_if_complete
+from tts.states import (
+    ATTEMPT_LIVE,
+    JOB_LIVE,
+    LEASE_SECONDS,
+    MAX_ATTEMPTS,
+    AttemptState,
+    JobState,
+    SegmentState,
+)
+
+logger = logging.getLogger(__name__)
+
+
+class Fenced(Exception):
+    """The attempt is no longer the live one of its segment: somebody else has it, or the job has ended."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that a worker needs to speak an attempt."""
+
+    attempt: Attempt
+    segment: Segment
+    job: SynthesisJob
+    voice: Voice
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the engine measured: whole milliseconds of device time and of audio, and where the audio was stored."""
+
+    gpu_ms: int
+    audio_ms: int
+    audio_key: str = ""
+    first_chunk_gpu_ms: int | None = None
+    peaks: list[int] | None = None
+
+
+def claim_attempt(*, attempt_id: uuid.UUID) -> Work:
+    """Take a bound attempt and start its lease. Raises Fenced when it is not waiting to be claimed."""
+    with transaction.atomic():
+        attempt = Attempt.objects.select_related("segment", "job__voice").filter(pk=attempt_id).first()
+        if attempt is None or attempt.state != AttemptState.BOUND:
+            raise Fenced
+        segment, job = attempt.segment, attempt.job
+        # The first segment's start is the job's; a job that was canceled meanwhile is not started.
+        SynthesisJob.objects.filter(pk=job.pk, state=JobState.QUEUED, cancel_requested_at__isnull=True).update(
+            state=JobState.RUNNING, started_at=Coalesce("started_at", Now())
+        )
+        if not SynthesisJob.objects.filter(
+            pk=job.pk, state=JobState.RUNNING, cancel_requested_at__isnull=True
+        ).exists():
+            raise Fenced
+        claimed = Segment.objects.filter(
+            pk=segment.pk, attempt_number=attempt.attempt_number, state=SegmentState.BOUND
+        ).update(state=SegmentState.RUNNING)
+        started = Attempt.objects.filter(pk=attempt.pk, state=AttemptState.BOUND).update(
+            state=AttemptState.RUNNING, started_at=Now(), leased_until=Now() + timedelta(seconds=LEASE_SECONDS)
+        )
+        if claimed != 1 or started != 1:
+            raise Fenced
+    wakeups.wake_job(job_id=job.pk)
+    return Work(attempt=attempt, segment=segment, job=job, voice=job.voice)
+
+
+def renew_lease(*, attempt_id: uuid.UUID) -> bool:
+    """Extend a running attempt's lease by the database's clock; False when it was taken away."""
+    renewed = Attempt.objects.filter(pk=attempt_id, state=AttemptState.RUNNING).update(
+        leased_until=Now() + timedelta(seconds=LEASE_SECONDS)
+    )
+    return renewed == 1
+
+
+def is_cancel_requested(*, attempt_id: uuid.UUID) -> bool:
+    return Attempt.objects.filter(pk=attempt_id, job__cancel_requested_at__isnull=False).exists()
+
+
+def note_first_chunk(*, attempt: Attempt) -> None:
+    """Remember when the first audio was there."""
+    Attempt.objects.filter(pk=attempt.pk, first_chunk_at__isnull=True).update(first_chunk_at=Now())
+    SynthesisJob.objects.filter(pk=attempt.job_id, first_audio_at__isnull=True).update(first_audio_at=Now())
+
+
+def finish_attempt(*, work: Work, outcome: Outcome) -> None:
+    """Settle a spoken attempt: charge it, publish its audio, and end the job when it was the last one.
+
+    Raises Fenced, having changed nothing, when the attempt is not the live one any more.
+    """
+    with transaction.atomic():
+        charged = _charge(work, outcome)
+        job = SynthesisJob.objects.select_for_update().get(pk=work.job.pk)
+        _close(work, outcome, segment_state=SegmentState.SUCCEEDED, attempt_state=AttemptState.SUCCEEDED, charged=charged)
+        _record(work, outcome, billable=True)
+        _add_to_job(work, outcome, charged=charged, segments_done=1)
+        if job.segment_count == 1:
+            # The one segment's file is the job's file; longer ones are put together after the commit.
+            end_job(job_id=job.pk, state=JobState.SUCCEEDED, audio_key=outcome.audio_key, peaks=outcome.peaks)
+        _free_slot(work.attempt)
+    if work.job.segment_count > 1:
+        end_job_if_complete(job_id=work.job.pk)
+    wakeups.wake_job(job_id=work.job.pk)
+
+
+def stop_attempt(*, work: Work, outcome: Outcome, error_code: str) -> None:
+    """Settle an attempt that was ended early by the customer's wish or money: what was used is paid.
+
+    `error_code` is "canceled" or "budget_exhausted". What was spoken until then is kept as the job's audio when it
+    is a job of one segment. Raises Fenced, having changed nothing, when the attempt is not the live one any more.
+    """
+    canceled = error_code == "canceled"
+    with transaction.atomic():
+        charged = _charge(work, outcome)
+        job = SynthesisJob.objects.select_for_update().get(pk=work.job.pk)
+        _close(
+            work,
+            outcome,
+            segment_state=SegmentState.CANCELED if canceled else SegmentState.FAILED,
+            attempt_state=AttemptState.CANCELED if canceled else AttemptState.FAILED,
+            charged=charged,
+            error_code=error_code,
+        )
+        _record(work, outcome, billable=True)
+        _add_to_job(work, outcome, charged=charged, segments_done=0)
+        kept = outcome.audio_key if job.segment_count == 1 else ""
+        # A canceled job ends with its last attempt, so that each of them is paid for what it used.
+        if not canceled or not _has_attempts_in_hand(job):
+            end_job(
+                job_id=job.pk,
+                state=JobState.CANCELED if canceled else JobState.FAILED,
+                error_code="" if canceled else error_code,
+                audio_key=kept,
+                peaks=outcome.peaks if kept else None,
+            )
+        _free_slot(work.attempt)
+    wakeups.wake_job(job_id=work.job.pk)
+
+
+def fail_attempt(
+    *, work: Work, error_code: str, error_detail: str, gpu_ms: int, blame_user: bool, expired: bool = False
+) -> None:
+    """Settle an attempt that failed. The platform's fault costs nothing and is tried again; a user's ends the job.
+
+    `expired`: its worker is gone, and it is settled only if its lease has run out. Raises Fenced, having changed
+    nothing, when the attempt is not the live one any more.
+    """
+    outcome = Outcome(gpu_ms=gpu_ms, audio_ms=0)
+    with transaction.atomic():
+        # The end of the job may release the hold: the account comes first in the order of locks.
+        holds.lock_account(workspace_id=work.job.workspace_id)
+        job = SynthesisJob.objects.select_for_update().get(pk=work.job.pk)
+        tries = Attempt.objects.filter(segment_id=work.segment.pk, started_at__isnull=False).count()
+        canceled = job.cancel_requested_at is not None
+        again = not blame_user and not canceled and tries < MAX_ATTEMPTS
+        _close(
+            work,
+            outcome,
+            segment_state=SegmentState.QUEUED if again else SegmentState.FAILED,
+            attempt_state=AttemptState.LOST if expired else AttemptState.FAILED,
+            charged=0,
+            error_code=error_code,
+            error_detail=error_detail,
+            expired=expired,
+        )
+        _record(work, outcome, billable=False)
+        if canceled and not _has_attempts_in_hand(job):
+            end_job(job_id=job.pk, state=JobState.CANCELED)
+        elif not canceled and not again:
+            end_job(
+                job_id=job.pk,
+                state=JobState.FAILED,
+                error_code=error_code if blame_user else "engine_failed",
+                refund=not blame_user,
+            )
+        _free_slot(work.attempt)
+    logger.warning(
+        "attempt_failed",
+        extra={
+            "attempt_id": work.attempt.pk,
+            "job_id": work.job.pk,
+            "error_code": error_code,
+            "detail": error_detail,
+            "again": again,
+        },
+    )
+    wakeups.wake_job(job_id=work.job.pk)
+
+
+def abandon_attempt(*, attempt: Attempt, gpu_ms: int = 0) -> None:
+    """Close an attempt that lost its segment (fenced) and free its slot. Never charges; harmless when it is closed."""
+    with transaction.atomic():
+        closed = Attempt.objects.filter(pk=attempt.pk, state__in=ATTEMPT_LIVE).update(
+            state=AttemptState.CANCELED, finished_at=Now(), gpu_ms=gpu_ms, error_code="fenced"
+        )
+        if closed:
+            work = Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
+            _record(work, Outcome(gpu_ms=gpu_ms, audio_ms=0), billable=False)
+        _free_slot(attempt)
+
+
+def expired_attempts() -> list[Attempt]:
+    """Attempts whose worker is gone: the lease ran out, by the database's clock."""
+    return list(
+        Attempt.objects.select_related("segment", "job__voice", "job__price_version")
+        .filter(state__in=ATTEMPT_LIVE, leased_until__lt=Now())
+        .order_by("leased_until")[:200]
+    )
+
+
+def lose_attempt(*, attempt: Attempt) -> None:
+    """Settle an expired attempt. Nothing is charged; its segment goes to the next slot.
+
+    Raises Fenced when its worker came back in the meantime.
+    """
+    work = Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
+    code = "lost_on_the_wire" if attempt.state == AttemptState.BOUND else "worker_lost"
+    overtaken = attempt.job.state not in JOB_LIVE or attempt.segment.attempt_number != attempt.attempt_number
+    if overtaken:
+        abandon_attempt(attempt=attempt)
+    else:
+        fail_attempt(work=work, error_code=code, error_detail="", gpu_ms=0, blame_user=False, expired=True)
+
+
+def _has_attempts_in_hand(job: SynthesisJob) -> bool:
+    return Segment.objects.filter(job=job, state__in=[SegmentState.BOUND, SegmentState.RUNNING]).exists()
+
+
+def _add_to_job(work: Work, outcome: Outcome, *, charged: int, segments_done: int) -> None:
+    SynthesisJob.objects.filter(pk=work.job.pk).update(
+        segments_done=F("segments_done") + segments_done,
+        gpu_ms=F("gpu_ms") + outcome.gpu_ms,
+        audio_ms=F("audio_ms") + outcome.audio_ms,
+        charged_micros=F("charged_micros") + charged,
+    )
+
+
+def _charge(work: Work, outcome: Outcome) -> int:
+    """Capture what the attempt used. A hold that is closed, or an attempt charged before, means we are too late."""
+    rate = rate_for(price=work.job.price_version, job_class=work.job.job_class)
+    try:
+        return holds.capture(
+            job_id=work.job.pk,
+            attempt_id=work.attempt.pk,
+            amount_micros=price_gpu_ms(gpu_ms=outcome.gpu_ms, rate=rate),
+        )
+    except (HoldNotOpen, AlreadyPosted) as error:
+        raise Fenced from error
+
+
+def _close(
+    work: Work,
+    outcome: Outcome,
+    *,
+    segment_state: SegmentState,
+    attempt_state: AttemptState,
+    charged: int,
+    error_code: str = "",
+    error_detail: str = "",
+    expired: bool = False,
+) -> None:
+    """Move segment and attempt on together. The segment's attempt number is the fence."""
+    done = segment_state == SegmentState.SUCCEEDED
+    moved = Segment.objects.filter(
+        pk=work.segment.pk,
+        attempt_number=work.attempt.attempt_number,
+        state__in=[SegmentState.BOUND, SegmentState.RUNNING],
+    ).update(
+        state=segment_state,
+        gpu_ms=outcome.gpu_ms if done else 0,
+        audio_ms=outcome.audio_ms if done else 0,
+        audio_key=outcome.audio_key if done else "",
+    )
+    live = Attempt.objects.filter(pk=work.attempt.pk, state__in=ATTEMPT_LIVE)
+    if expired:
+        live = live.filter(leased_until__lt=Now())
+    ended = live.update(
+        state=attempt_state,
+        finished_at=Now(),
+        gpu_ms=outcome.gpu_ms,
+        audio_ms=outcome.audio_ms,
+        audio_key=outcome.audio_key,
+        first_chunk_gpu_ms=outcome.first_chunk_gpu_ms,
+        charged_micros=charged,
+        error_code=error_code,
+        error_detail=error_detail[:500],
+    )
+    if moved != 1 or ended != 1:
+        raise Fenced
+
+
+def _record(work: Work, outcome: Outcome, *, billable: bool) -> None:
+    """Write down what the attempt consumed; one that no worker ever claimed consumed nothing."""
+    attempt = Attempt.objects.select_related("device").get(pk=work.attempt.pk)
+    if attempt.started_at is None:
+        return
+    stored = record_usage(
+        UsageRecord(
+            attempt_id=attempt.pk,
+            job_id=work.job.pk,
+            workspace_id=work.job.workspace_id,
+            voice_id=work.job.voice_id,
+            user_id=work.job.created_by_id,
+            api_key_id=work.job.api_key_id,
+            device_name=attempt.device.name,
+            job_class=work.job.job_class,
+            billable=billable,
+            gpu_ms=outcome.gpu_ms,
+            audio_ms=outcome.audio_ms,
+            characters=work.segment.characters,
+            started_at=attempt.started_at,
+            finished_at=attempt.finished_at or attempt.started_at,
+        )
+    )
+    if not stored:
+        raise Fenced
+
+
+def _free_slot(attempt: Attempt) -> None:
+    release_slot(device_id=attempt.device_id, slot_number=attempt.slot_number, attempt_id=attempt.pk)

@@ -1,0 +1,117 @@
+"""How a job ends: exactly once, with its hold settled, its live segments closed and its audio published."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from billing.services import holds
+from billing.services.refunds import refund_job
+from tts import storage
+from tts.audio.peaks import waveform_peaks
+from tts.audio.wav import join_pcm, read_wav, wav_file
+from tts.models import Attempt, Segment, SynthesisJob
+from tts.services import wakeups
+from tts.states import JOB_LIVE, SEGMENT_LIVE, AttemptState, JobState, SegmentState
+
+logger = logging.getLogger(__name__)
+# Between two segments of one text: about a sentence's pause. The live stream has the same.
+SEGMENT_PAUSE_MS = 250
+PEAK_COUNT = 240
+
+
+def end_job(
+    *,
+    job_id: uuid.UUID,
+    state: JobState,
+    error_code: str = "",
+    audio_key: str = "",
+    peaks: list[int] | None = None,
+    refund: bool = False,
+) -> bool:
+    """Bring a live job to its end; False when it had ended before. Call inside a transaction.
+
+    Locks the credit account, then the job. Segments that wait are closed; one that is being spoken is left to its
+    worker, which finds itself fenced. `refund` gives back what earlier segments of the job had cost.
+    """
+    holds.release(job_id=job_id)
+    ended = SynthesisJob.objects.filter(pk=job_id, state__in=JOB_LIVE).update(
+        state=state,
+        error_code=error_code,
+        audio_key=audio_key,
+        peaks=peaks or [],
+        finished_at=Now(),
+    )
+    if ended != 1:
+        return False
+    if refund and refund_job(job_id=job_id):
+        SynthesisJob.objects.filter(pk=job_id).update(charged_micros=0)
+    Segment.objects.filter(job_id=job_id, state__in=SEGMENT_LIVE).update(state=SegmentState.CANCELED)
+    Attempt.objects.filter(job_id=job_id, state=AttemptState.BOUND).update(state=AttemptState.CANCELED, finished_at=Now())
+    if Attempt.objects.filter(job_id=job_id, state=AttemptState.RUNNING).exists():
+        transaction.on_commit(lambda: wakeups.flag_cancel(job_id=job_id), robust=True)
+    logger.info("job_ended", extra={"job_id": job_id, "state": state, "error_code": error_code})
+    return True
+
+
+def end_job_if_complete(*, job_id: uuid.UUID) -> bool:
+    """End a job that has no live segment left; False when it is not time, or was done before.
+
+    All segments spoken: they are put together and the job succeeded. Else it was canceled.
+
+    The file is made outside of any transaction and published by compare-and-set: when two processes do it at once,
+    one wins and the other deletes its file.
+    """
+    job = SynthesisJob.objects.filter(pk=job_id, state__in=JOB_LIVE).first()
+    if job is None:
+        return False
+    segments = list(Segment.objects.filter(job_id=job_id).order_by("index"))
+    if any(segment.state in SEGMENT_LIVE for segment in segments):
+        return False
+    if any(segment.state != SegmentState.SUCCEEDED for segment in segments):
+        return _end_incomplete(job)
+    audio_key, peaks = assemble(job, segments)
+    with transaction.atomic():
+        won = end_job(job_id=job_id, state=JobState.SUCCEEDED, audio_key=audio_key, peaks=peaks)
+    if not won:
+        storage.delete(audio_key)
+        return False
+    wakeups.wake_job(job_id=job_id)
+    return True
+
+
+def _end_incomplete(job: SynthesisJob) -> bool:
+    """End a job some of whose segments were never spoken: by the customer's wish, else by our fault."""
+    canceled = job.cancel_requested_at is not None
+    with transaction.atomic():
+        ended = end_job(
+            job_id=job.pk,
+            state=JobState.CANCELED if canceled else JobState.FAILED,
+            error_code="" if canceled else "engine_failed",
+            refund=not canceled,
+        )
+    if ended:
+        wakeups.wake_job(job_id=job.pk)
+    return ended
+
+
+def assemble(job: SynthesisJob, segments: list[Segment]) -> tuple[str, list[int]]:
+    """Join the segments' audio into one stored file; returns its key and the waveform's peaks."""
+    parts = [read_wav(storage.read(segment.audio_key)) for segment in segments if segment.audio_key]
+    rate = parts[0].sample_rate_hz
+    pcm = join_pcm([part.pcm for part in parts], pause_ms=SEGMENT_PAUSE_MS, sample_rate_hz=rate)
+    key = storage.job_audio_key(workspace_id=job.workspace_id, job_id=job.pk)
+    storage.save(key, wav_file(pcm, sample_rate_hz=rate))
+    return key, waveform_peaks(pcm, count=PEAK_COUNT)
+
+
+def jobs_to_end() -> list[uuid.UUID]:
+    """Live jobs without a live segment: their worker died between its last settle and the end."""
+    return list(
+        SynthesisJob.objects.filter(state__in=JOB_LIVE)
+        .exclude(segments__state__in=SEGMENT_LIVE)
+        .values_list("pk", flat=True)[:100]
+    )

@@ -1,0 +1,107 @@
+"""What a request would cost, before anything is stored."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from accounts.models import Workspace
+from billing.models import PriceVersion
+from billing.pricing import price_gpu_ms
+from billing.selectors.prices import current_price, rate_for
+from tts.engine.catalogue import ENGINES
+from tts.models import Voice
+from tts.selectors.voices import voice_of
+from tts.text.cleaning import clean_text
+from tts.text.estimate import estimate_audio_ms
+from tts.text.segmentation import segment
+
+# The hold is the quote's upper bound: this many times the estimate, and a fixed part for short texts. The engine is
+# stopped when it is used up, so it has to cover a slow moment of a shared device, not a broken one.
+HOLD_FACTOR = 4
+HOLD_BASE_GPU_MS = 3000
+
+
+@dataclass(frozen=True)
+class SegmentPlan:
+    text: str
+    characters: int
+    estimate_gpu_ms: int
+    held_gpu_ms: int
+
+
+@dataclass(frozen=True)
+class Quote:
+    """`estimate_*` is what to expect, `held_*` what is set aside at most."""
+
+    voice: Voice
+    text: str
+    language: str
+    characters: int
+    plan: list[SegmentPlan]
+    estimate_audio_ms: int
+    estimate_gpu_ms: int
+    estimate_micros: int
+    held_gpu_ms: int
+    held_micros: int
+    currency: str
+    price: PriceVersion
+
+    @property
+    def segments(self) -> list[str]:
+        return [part.text for part in self.plan]
+
+    @property
+    def price_version(self) -> int:
+        return self.price.number
+
+
+def quote(
+    *,
+    workspace: Workspace,
+    voice_id: uuid.UUID,
+    text: str,
+    language: str = "",
+    job_class: str = "interactive",
+    speed: float = 1.0,
+) -> Quote:
+    """Check the request, cut it into segments, and price it. Stores nothing.
+
+    Raises:
+        VoiceNotFound: no such voice for this workspace.
+        text_* and language_not_supported: see tts.text.errors.
+    """
+    engine = ENGINES[settings.VOICEPOOL["CPU_ENGINE"]]
+    clean = clean_text(text, supported_languages=engine.languages, language=language)
+    voice = voice_of(workspace, voice_id)
+    plan = [_plan(part, gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s, speed=speed) for part in segment(clean.text)]
+    price = current_price()
+    rate = rate_for(price=price, job_class=job_class)
+    estimate_gpu_ms = sum(part.estimate_gpu_ms for part in plan)
+    held_gpu_ms = sum(part.held_gpu_ms for part in plan)
+    return Quote(
+        voice=voice,
+        text=clean.text,
+        language=language,
+        characters=clean.characters,
+        plan=plan,
+        estimate_audio_ms=round(estimate_audio_ms(clean.text) / speed),
+        estimate_gpu_ms=estimate_gpu_ms,
+        estimate_micros=price_gpu_ms(gpu_ms=estimate_gpu_ms, rate=rate),
+        held_gpu_ms=held_gpu_ms,
+        held_micros=price_gpu_ms(gpu_ms=held_gpu_ms, rate=rate),
+        currency=rate.currency,
+        price=price,
+    )
+
+
+def _plan(text: str, *, gpu_ms_per_audio_s: int, speed: float) -> SegmentPlan:
+    estimate = max(1, round(estimate_audio_ms(text) / speed * gpu_ms_per_audio_s / 1000))
+    return SegmentPlan(
+        text=text,
+        characters=len(text),
+        estimate_gpu_ms=estimate,
+        held_gpu_ms=HOLD_BASE_GPU_MS + HOLD_FACTOR * estimate,
+    )

@@ -1,0 +1,157 @@
+"""Taking a job in: one transaction that holds the money and stores the work, or changes nothing at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import secrets
+import uuid
+from dataclasses import asdict, dataclass
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from accounts.models import ApiKey, User, Workspace
+from billing.services.holds import place_hold
+from tts.errors import IdempotencyKeyInvalid, IdempotencyKeyReused, QueueFull, WorkspaceSuspended
+from tts.models import Segment, SynthesisJob
+from tts.services.bind import bind_idle_slots
+from tts.services.quoting import Quote, quote
+from tts.states import JOB_LIVE
+
+logger = logging.getLogger(__name__)
+KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """What a customer asks for. `seed` None draws one; the one drawn is on the receipt."""
+
+    voice_id: uuid.UUID
+    text: str
+    language: str = ""
+    job_class: str = "interactive"
+    mode: str = "plain"
+    seed: int | None = None
+    speed: float = 1.0
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the request: tells a repeated request from another one under the same key."""
+        canonical = json.dumps(asdict(self), default=str, sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Submission:
+    job: SynthesisJob
+    created: bool
+
+
+def submit_job(
+    *,
+    workspace: Workspace,
+    user: User | None,
+    api_key: ApiKey | None,
+    request: JobRequest,
+    idempotency_key: str | None,
+    client_address: str | None,
+    request_id: str,
+) -> Submission:
+    """Store a job with its segments and hold its price; the pool starts on it at once.
+
+    The same key with the same request returns the job that it made (`created` False). Locks the credit account.
+
+    Raises:
+        IdempotencyKeyReused, IdempotencyKeyInvalid, QueueFull, InsufficientCredit, VoiceNotFound, WorkspaceSuspended,
+        and the refusals of tts.text. Nothing was changed then.
+    """
+    if workspace.suspended_at is not None:
+        raise WorkspaceSuspended
+    if idempotency_key is not None and not KEY_PATTERN.fullmatch(idempotency_key):
+        raise IdempotencyKeyInvalid
+    fingerprint = request.fingerprint()
+    if earlier := _earlier(workspace, idempotency_key, fingerprint):
+        return Submission(job=earlier, created=False)
+    priced = quote(
+        workspace=workspace,
+        voice_id=request.voice_id,
+        text=request.text,
+        language=request.language,
+        job_class=request.job_class,
+        speed=request.speed,
+    )
+    job = _build_job(workspace, user, api_key, request, priced)
+    job.idempotency_key = idempotency_key
+    job.request_sha256 = fingerprint
+    job.client_address = client_address
+    job.request_id = request_id
+    try:
+        with transaction.atomic():
+            _store(job, priced)
+            transaction.on_commit(bind_idle_slots, robust=True)
+    except IntegrityError:
+        # Another request with the same key was faster: its job is the answer.
+        if earlier := _earlier(workspace, idempotency_key, fingerprint):
+            return Submission(job=earlier, created=False)
+        raise
+    logger.info("job_submitted", extra={"job_id": job.pk, "characters": job.characters, "segments": job.segment_count})
+    return Submission(job=job, created=True)
+
+
+def _earlier(workspace: Workspace, idempotency_key: str | None, fingerprint: str) -> SynthesisJob | None:
+    if idempotency_key is None:
+        return None
+    job = SynthesisJob.objects.filter(workspace=workspace, idempotency_key=idempotency_key).first()
+    if job is not None and job.request_sha256 != fingerprint:
+        raise IdempotencyKeyReused
+    return job
+
+
+def _build_job(
+    workspace: Workspace, user: User | None, api_key: ApiKey | None, request: JobRequest, priced: Quote
+) -> SynthesisJob:
+    return SynthesisJob(
+        workspace=workspace,
+        voice=priced.voice,
+        created_by=user,
+        api_key=api_key,
+        job_class=request.job_class,
+        mode=request.mode,
+        text=priced.text,
+        language=request.language,
+        # 31 bits: every engine's random generator takes that much.
+        seed=secrets.randbelow(2**31) if request.seed is None else request.seed,
+        speed=request.speed,
+        characters=priced.characters,
+        segment_count=len(priced.plan),
+        price_version=priced.price,
+        estimate_gpu_ms=priced.estimate_gpu_ms,
+        held_gpu_ms=priced.held_gpu_ms,
+        held_micros=priced.held_micros,
+    )
+
+
+def _store(job: SynthesisJob, priced: Quote) -> None:
+    """Hold, job and segments. The hold comes first: it locks the credit account, which also makes the count below exact."""
+    place_hold(workspace_id=job.workspace_id, job_id=job.pk, amount_micros=priced.held_micros)
+    limit = settings.VOICEPOOL["QUEUED_JOBS_PER_WORKSPACE"]
+    if SynthesisJob.objects.filter(workspace_id=job.workspace_id, state__in=JOB_LIVE).count() >= limit:
+        raise QueueFull(limit=limit)
+    job.save(force_insert=True)
+    Segment.objects.bulk_create(
+        [
+            Segment(
+                job=job,
+                workspace_id=job.workspace_id,
+                job_class=job.job_class,
+                index=index,
+                text=part.text,
+                characters=part.characters,
+                estimate_gpu_ms=part.estimate_gpu_ms,
+                held_gpu_ms=part.held_gpu_ms,
+            )
+            for index, part in enumerate(priced.plan)
+        ]
+    )

@@ -1,0 +1,69 @@
+"""The sweep, once a second: finds what was lost and puts it right. Every step may run twice, and on two hosts at once."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import Counter
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
+
+from billing.services.stale_holds import release_stale_holds
+from tts.models import Attempt, Device, DeviceSlot, SynthesisJob
+from tts.services.attempts import Fenced, expired_attempts, lose_attempt
+from tts.services.bind import bind_idle_slots
+from tts.services.endings import end_job_if_complete, jobs_to_end
+from tts.services.jobs import delete_job_files
+from tts.states import ATTEMPT_LIVE, DEVICE_HEARTBEAT_SECONDS, JOB_ENDED, DeviceState
+
+logger = logging.getLogger(__name__)
+
+
+def sweep() -> Counter[str]:
+    """Repair everything that is due, and return what was done, by kind. Nothing in it waits for a device."""
+    done: Counter[str] = Counter()
+    done["devices_stopped"] = stop_silent_devices()
+    for attempt in expired_attempts():
+        with contextlib.suppress(Fenced):
+            lose_attempt(attempt=attempt)
+            done["attempts_lost"] += 1
+    done["slots_freed"] = free_stale_slots()
+    done["jobs_ended"] = sum(end_job_if_complete(job_id=job_id) for job_id in jobs_to_end())
+    done["holds_released"] = release_stale_holds(
+        ended_job_ids=SynthesisJob.objects.filter(state__in=JOB_ENDED).values("pk")
+    )
+    done["files_removed"] = remove_files_of_deleted_jobs()
+    done["bound"] = bind_idle_slots()
+    done = +done
+    if set(done) - {"bound"}:
+        logger.info("sweep_repaired", extra=dict(done))
+    return done
+
+
+def stop_silent_devices() -> int:
+    """Devices whose agent is not heard from take no more work until it is back."""
+    silent = Q(heartbeat_at__isnull=True) | Q(heartbeat_at__lt=Now() - timedelta(seconds=DEVICE_HEARTBEAT_SECONDS))
+    with transaction.atomic():
+        stopped = Device.objects.filter(
+            silent, state__in=[DeviceState.STARTING, DeviceState.READY, DeviceState.BUSY, DeviceState.DRAINING]
+        ).update(state=DeviceState.STOPPED, state_reason="agent_silent")
+        DeviceSlot.objects.filter(device__state=DeviceState.STOPPED, ready=True).update(ready=False)
+    return stopped
+
+
+def free_stale_slots() -> int:
+    """Slots that point at an attempt which has ended: the one who ended it died before freeing them."""
+    live = Attempt.objects.filter(pk=OuterRef("attempt_id"), state__in=ATTEMPT_LIVE)
+    return DeviceSlot.objects.filter(~Exists(live), attempt_id__isnull=False).update(attempt_id=None)
+
+
+def remove_files_of_deleted_jobs() -> int:
+    """Audio that a worker stored after its job was deleted."""
+    left = Attempt.objects.filter(job__deleted_at__isnull=False, job__state__in=JOB_ENDED).exclude(audio_key="")
+    jobs = set(left.values_list("job_id", flat=True)[:100])
+    for job_id in jobs:
+        delete_job_files(job_id=job_id)
+    return len(jobs)

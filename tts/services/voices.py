@@ -1,0 +1,161 @@
+"""Cloned voices: taken in, renamed, deleted."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import unicodedata
+import uuid
+from pathlib import Path
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
+from django.db.models.functions import Now
+
+from accounts.models import User, Workspace
+from accounts.services.consent import record_consent
+from tts import storage
+from tts.audio.errors import ClipTooLarge
+from tts.audio.intake import InspectedClip, inspect_clip
+from tts.audio.limits import MAX_UPLOAD_BYTES
+from tts.audio.peaks import waveform_peaks
+from tts.audio.wav import read_wav
+from tts.engine.catalogue import PRESET_VOICES
+from tts.errors import ConsentRequired, NameInvalid, PresetVoiceFixed, TooManyVoices
+from tts.models import Voice, VoiceKind
+from tts.selectors.voices import voice_of
+from tts.states import VoiceState
+
+logger = logging.getLogger(__name__)
+MAX_NAME_CHARACTERS = 60
+
+
+def create_voice(
+    *,
+    workspace: Workspace,
+    user: User,
+    upload: UploadedFile,
+    name: str,
+    language: str,
+    transcript: str,
+    consent: bool,
+    locale: str,
+    address: str | None,
+) -> Voice:
+    """Judge the clip, keep its canonical form and the consent, and return the voice. The upload itself is not kept.
+
+    Takes about a second: a child process decodes and measures. No transaction is open meanwhile.
+
+    Raises:
+        ConsentRequired, NameInvalid, TooManyVoices, and the refusals of tts.audio.errors (ClipQualityRejected
+        carries the report). Nothing was stored then.
+    """
+    if not consent:
+        raise ConsentRequired
+    name = clean_name(name)
+    _check_room(workspace)
+    clip = _inspect(upload)
+    clip.require_usable()
+    voice = Voice(
+        workspace=workspace,
+        created_by=user,
+        kind=VoiceKind.CLONE,
+        name=name,
+        language=language,
+        transcript=transcript.strip(),
+        clip_sha256=clip.sha256,
+        clip_ms=clip.duration_ms,
+        quality=clip.report.as_dict(),
+        peaks=waveform_peaks(read_wav(clip.canonical_wav).pcm),
+    )
+    voice.clip_key = storage.voice_clip_key(workspace_id=workspace.pk, voice_id=voice.pk)
+    storage.save(voice.clip_key, clip.canonical_wav)
+    try:
+        with transaction.atomic():
+            # Locks the workspace's row, so that two uploads at once cannot both take the last place.
+            Workspace.objects.select_for_update().get(pk=workspace.pk)
+            _check_room(workspace)
+            voice.consent = record_consent(
+                workspace=workspace,
+                user=user,
+                voice_id=voice.pk,
+                clip_sha256=clip.sha256,
+                locale=locale,
+                address=address,
+            )
+            voice.save(force_insert=True)
+    except BaseException:
+        storage.delete(voice.clip_key)
+        raise
+    logger.info("voice_created", extra={"voice_id": voice.pk, "clip_ms": clip.duration_ms})
+    return voice
+
+
+def clean_name(name: str) -> str:
+    """The name without invisible characters at its ends; raises NameInvalid when nothing visible is left."""
+    cleaned = unicodedata.normalize("NFC", name).strip()
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in cleaned):
+        raise NameInvalid
+    visible = any(unicodedata.category(character)[0] not in "CZM" for character in cleaned)
+    if not visible or len(cleaned) > MAX_NAME_CHARACTERS:
+        raise NameInvalid
+    return cleaned
+
+
+def _check_room(workspace: Workspace) -> None:
+    limit = settings.VOICEPOOL["VOICES_PER_WORKSPACE"]
+    if Voice.objects.filter(workspace=workspace, state=VoiceState.READY).count() >= limit:
+        raise TooManyVoices(limit=limit)
+
+
+def _inspect(upload: UploadedFile) -> InspectedClip:
+    """Hand the upload to the limited child as a file of a name that we chose."""
+    if (upload.size or 0) > MAX_UPLOAD_BYTES:
+        raise ClipTooLarge
+    with tempfile.NamedTemporaryFile(prefix="clip-") as file:
+        for chunk in upload.chunks():
+            file.write(chunk)
+        file.flush()
+        return inspect_clip(source=Path(file.name))
+
+
+def _own_clone(workspace: Workspace, voice_id: uuid.UUID) -> Voice:
+    voice = voice_of(workspace, voice_id)
+    if voice.kind == VoiceKind.PRESET:
+        raise PresetVoiceFixed
+    return voice
+
+
+def rename_voice(*, workspace: Workspace, voice_id: uuid.UUID, name: str) -> Voice:
+    """Give the workspace's voice another name. Raises VoiceNotFound, PresetVoiceFixed, NameInvalid."""
+    voice = _own_clone(workspace, voice_id)
+    voice.name = clean_name(name)
+    Voice.objects.filter(pk=voice.pk, state=VoiceState.READY).update(name=voice.name)
+    return voice
+
+
+def delete_voice(*, workspace: Workspace, voice_id: uuid.UUID) -> None:
+    """Delete the workspace's voice and its clip for good. Jobs that it spoke keep their audio; consent is kept.
+
+    Raises VoiceNotFound, PresetVoiceFixed.
+    """
+    voice = _own_clone(workspace, voice_id)
+    with transaction.atomic():
+        deleted = Voice.objects.filter(pk=voice.pk, state=VoiceState.READY).update(
+            state=VoiceState.DELETED, deleted_at=Now(), transcript="", clip_key="", peaks=[], quality=None
+        )
+        if deleted:
+            transaction.on_commit(lambda: storage.delete(voice.clip_key), robust=True)
+    logger.info("voice_deleted", extra={"voice_id": voice.pk})
+
+
+def ensure_preset_voices() -> None:
+    """Bring the platform's preset voices in line with the catalogue. Idempotent."""
+
+    for preset in PRESET_VOICES:
+        Voice.objects.get_or_create(
+            kind=VoiceKind.PRESET,
+            preset_key=preset.key,
+            defaults={"name": preset.english_name, "language": preset.language},
+        )

@@ -1,0 +1,70 @@
+"""Where files live. Keys are made here and nowhere else, from ids only: never from a name that a user chose."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from typing import BinaryIO, cast
+
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+
+
+def voice_clip_key(*, workspace_id: uuid.UUID, voice_id: uuid.UUID) -> str:
+    return f"workspaces/{workspace_id}/voices/{voice_id}/clip.wav"
+
+
+def attempt_audio_key(*, workspace_id: uuid.UUID, job_id: uuid.UUID, attempt_id: uuid.UUID) -> str:
+    """One file for each attempt: a late writer can only ever overwrite its own."""
+    return f"workspaces/{workspace_id}/jobs/{job_id}/attempts/{attempt_id}.wav"
+
+
+def job_audio_key(*, workspace_id: uuid.UUID, job_id: uuid.UUID) -> str:
+    """A new key at each call: two processes that assemble the same job never write the same file."""
+    return f"workspaces/{workspace_id}/jobs/{job_id}/{uuid.uuid4()}.wav"
+
+
+def preset_sample_key(preset_key: str) -> str:
+    return f"presets/{preset_key}/sample.wav"
+
+
+def save(key: str, content: bytes) -> None:
+    """Store `content` under `key`, on the disk itself where storage is local, before returning."""
+    stored = default_storage.save(key, ContentFile(content))
+    if stored != key:
+        default_storage.delete(stored)
+        raise FileExistsError(key)
+    try:
+        path = default_storage.path(key)
+    except NotImplementedError:  # object storage has no paths and is durable when it answers
+        return
+    # The row that publishes this file is durable at its commit; the file must not be less so.
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read(key: str) -> bytes:
+    with default_storage.open(key, "rb") as file:
+        return cast(bytes, file.read())
+
+
+def open_audio(key: str) -> BinaryIO:
+    """The stored file, open for reading, seekable. Raises FileNotFoundError."""
+    return cast(BinaryIO, default_storage.open(key, "rb"))
+
+
+def size_of(key: str) -> int:
+    return default_storage.size(key)
+
+
+def exists(key: str) -> bool:
+    return default_storage.exists(key)
+
+
+def delete(key: str) -> None:
+    """Remove the file; one that is gone already is no error."""
+    if key:
+        default_storage.delete(key)

@@ -1,0 +1,12 @@
+"""What RQ calls, by this dotted path: it is an interface, so do not move it."""
+
+from __future__ import annotations
+
+import uuid
+
+
+def speak_attempt(attempt_id: str) -> None:
+    """Speak one attempt in this worker's engine process. Carries an id only: everything else is read from PostgreSQL."""
+    from tts.worker import current_runner  # noqa: PLC0415 - only a worker has a runner; enqueuing must not need one
+
+    current_runner().run(uuid.UUID(attempt_id))

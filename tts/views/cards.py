@@ -1,0 +1,124 @@
+"""Voices and jobs as the pages show them: every word and figure is ready, a template only places them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.utils.functional import Promise
+from django.utils.text import Truncator
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tts import storage
+from tts.audio.quality import Verdict
+from tts.engine.catalogue import PRESET_VOICES
+from tts.languages import language_name
+from tts.models import SynthesisJob, Voice, VoiceKind
+from tts.states import AttemptState, JobState, SegmentState, VoiceState
+from tts.views.player import Player, voice_player
+
+PRESETS_BY_KEY: Final = {preset.key: preset for preset in PRESET_VOICES}
+TEXT_START_CHARACTERS: Final = 90
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A word with its tone: `ok`, `warn`, `bad`, `live`, `wait` or `idle` (shape and colour follow from it)."""
+
+    text: str | Promise
+    tone: str
+
+
+VERDICT_BADGES: Final = {
+    Verdict.PASS: Badge(gettext_lazy("Good recording"), "ok"),
+    Verdict.WARNINGS: Badge(gettext_lazy("Usable"), "warn"),
+}
+TONES: Final[dict[str, str]] = {
+    JobState.QUEUED: "wait",
+    SegmentState.BOUND: "wait",
+    JobState.RUNNING: "live",
+    JobState.SUCCEEDED: "ok",
+    JobState.FAILED: "bad",
+    AttemptState.LOST: "bad",
+    JobState.CANCELED: "idle",
+}
+
+
+@dataclass(frozen=True)
+class VoiceCard:
+    voice_id: uuid.UUID
+    name: str
+    is_preset: bool
+    language: str | Promise
+    description: str
+    badge: Badge | None
+    job_count: int
+    created_at: datetime
+    player: Player | None
+
+    @property
+    def words(self) -> str:
+        """What the filter over a long list looks through."""
+        return f"{self.name} {self.language} {self.description}"
+
+
+def voice_name(voice: Voice) -> str:
+    """The voice's name in the reader's language, where it has one; a deleted voice says so."""
+    if voice.state == VoiceState.DELETED:
+        return _("%(name)s (deleted)") % {"name": voice.name}
+    preset = PRESETS_BY_KEY.get(voice.preset_key) if voice.kind == VoiceKind.PRESET else None
+    if preset is None:
+        return voice.name
+    return preset.chinese_name if (get_language() or "").startswith("zh") else preset.english_name
+
+
+def verdict_badge(voice: Voice) -> Badge | None:
+    verdict = (voice.quality or {}).get("verdict")
+    return VERDICT_BADGES.get(verdict) if verdict else None
+
+
+def voice_card(voice: Voice) -> VoiceCard:
+    """The card of a voice of `voices_of` (which counts its jobs) or of a preset."""
+    name = voice_name(voice)
+    is_preset = voice.kind == VoiceKind.PRESET
+    silent = is_preset and not storage.exists(storage.preset_sample_key(voice.preset_key))
+    return VoiceCard(
+        voice_id=voice.pk,
+        name=name,
+        is_preset=is_preset,
+        language=language_name(voice.language),
+        description=_("Preset") if is_preset else _("Cloned"),
+        badge=verdict_badge(voice),
+        job_count=getattr(voice, "job_count", 0),
+        created_at=voice.created_at,
+        player=None if silent else voice_player(voice, title=name),
+    )
+
+
+def voice_cards(voices: Iterable[Voice]) -> list[VoiceCard]:
+    return [voice_card(voice) for voice in voices]
+
+
+def state_badge(row: Any) -> Badge:
+    """The badge of a job, a segment or an attempt."""
+    return Badge(row.get_state_display(), TONES[row.state])
+
+
+@dataclass(frozen=True)
+class JobRow:
+    job: SynthesisJob
+    text_start: str
+    voice_name: str
+    badge: Badge
+    currency: str
+    player: Player | None
+
+
+def text_start(job: SynthesisJob) -> str:
+    """The first words on one line."""
+    return Truncator(" ".join(job.text[: 4 * TEXT_START_CHARACTERS].split())).chars(TEXT_START_CHARACTERS)

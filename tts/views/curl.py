@@ -1,0 +1,31 @@
+"""A request of the page as the same request to the REST API."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+from django.conf import settings
+
+from tts.services.submit import JobRequest
+
+
+def curl_command(request: JobRequest) -> str:
+    """A command for a POSIX shell; it reads the key from $VOICEPOOL_API_KEY, so that it can be shared as it is."""
+    body: dict[str, object] = {"voice_id": str(request.voice_id), "text": request.text}
+    if request.language:
+        body["language"] = request.language
+    body["job_class"] = str(request.job_class)
+    if request.speed != 1.0:
+        body["speed"] = request.speed
+    if request.seed is not None:
+        body["seed"] = request.seed
+    data = json.dumps(body, ensure_ascii=False, indent=2)
+    lines = [
+        f"curl {settings.BASE_URL}/api/v1/jobs",
+        '-H "Authorization: Bearer $VOICEPOOL_API_KEY"',
+        '-H "Idempotency-Key: $(uuidgen)"',
+        '-H "Content-Type: application/json"',
+        f"--data {shlex.quote(data)}",
+    ]
+    return " \\\n  ".join(lines)

@@ -1,0 +1,153 @@
+"""The live part of a job: where it waits, how far it is, how it ended. Studio and job page show the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from tts.failures import failure_text
+from tts.models import Segment, SynthesisJob
+from tts.services.endings import SEGMENT_PAUSE_MS
+from tts.services.fair_share import Place, place_of
+from tts.states import JOB_LIVE, JobState, SegmentState
+from tts.views.cards import Badge, state_badge, voice_name
+from tts.views.player import Player, job_player
+
+# Up to this many ticks tell more than a bar alone; hundreds would be a wall.
+MAX_TICKS: Final = 60
+TICKS: Final[dict[str, str]] = {
+    SegmentState.RUNNING: "running",
+    SegmentState.SUCCEEDED: "succeeded",
+    SegmentState.FAILED: "failed",
+}
+
+
+@dataclass(frozen=True)
+class SegmentLine:
+    """A segment's text, and where it sounds in the job's audio: both None while there is no audio."""
+
+    number: int
+    text: str
+    badge: Badge
+    tick: str
+    start_ms: int | None
+    end_ms: int | None
+
+
+@dataclass(frozen=True)
+class LivePart:
+    job: SynthesisJob
+    badge: Badge
+    voice_name: str
+    headline: str | Promise
+    detail: str | Promise
+    percent: int
+    is_live: bool
+    cancel_asked: bool
+    # Something can be heard while the rest is still being spoken.
+    can_listen_live: bool
+    segments: list[SegmentLine]
+    show_ticks: bool
+    player: Player | None
+
+
+def live_part(job: SynthesisJob) -> LivePart:
+    """What to show of `job`, which comes from `job_of` and so has its segments at hand."""
+    segments = segment_lines(job)
+    place = place_of(job) if job.state == JobState.QUEUED else None
+    return LivePart(
+        job=job,
+        badge=state_badge(job),
+        voice_name=voice_name(job.voice),
+        headline=_headline(job, place),
+        detail=_detail(job, place),
+        percent=round(100 * job.segments_done / job.segment_count) if job.segment_count else 0,
+        is_live=job.state in JOB_LIVE,
+        cancel_asked=job.cancel_requested_at is not None and job.state in JOB_LIVE,
+        can_listen_live=job.state == JobState.RUNNING and job.first_audio_at is not None,
+        segments=segments,
+        show_ticks=1 < len(segments) <= MAX_TICKS,
+        player=job_player(job, title=_("Speech by %(voice)s") % {"voice": voice_name(job.voice)}),
+    )
+
+
+def segment_lines(job: SynthesisJob) -> list[SegmentLine]:
+    """The segments in order. The audio has a pause between each two that hold sound."""
+    lines, at_ms = [], 0
+    timed = bool(job.audio_key)
+    for segment in job.segments.all():
+        sounds = timed and segment.audio_ms > 0 and segment.state == SegmentState.SUCCEEDED
+        start = at_ms + (SEGMENT_PAUSE_MS if at_ms else 0) if sounds else None
+        end = start + segment.audio_ms if start is not None else None
+        at_ms = end if end is not None else at_ms
+        lines.append(_line(segment, start, end))
+    return lines
+
+
+def _line(segment: Segment, start_ms: int | None, end_ms: int | None) -> SegmentLine:
+    return SegmentLine(
+        number=segment.index + 1,
+        text=segment.text,
+        badge=state_badge(segment),
+        tick=TICKS.get(segment.state, "waiting"),
+        start_ms=start_ms,
+        end_ms=end_ms,
+    )
+
+
+HEADLINES: Final[dict[str, str | Promise]] = {
+    JobState.SUCCEEDED: gettext_lazy("Done"),
+    JobState.FAILED: gettext_lazy("This could not be spoken"),
+    JobState.CANCELED: gettext_lazy("Canceled"),
+}
+
+
+def _headline(job: SynthesisJob, place: Place | None) -> str | Promise:
+    if job.state in JOB_LIVE and job.cancel_requested_at is not None:
+        return _("Stopping …")
+    if job.state == JobState.RUNNING:
+        return _("Speaking: %(done)d of %(all)d segments done") % {
+            "done": job.segments_done,
+            "all": job.segment_count,
+        }
+    if job.state == JobState.QUEUED:
+        if place is None or place.position <= 1:
+            return _("Next in the queue")
+        return _("Number %(position)d in the queue") % {"position": place.position}
+    return HEADLINES[job.state]
+
+
+def _detail(job: SynthesisJob, place: Place | None) -> str | Promise:
+    if job.state == JobState.QUEUED:
+        return _start_estimate(place)
+    if job.state == JobState.RUNNING:
+        return _("You may leave this page: nothing is lost, and the result stands in your history.")
+    if job.state == JobState.FAILED:
+        return failure_text(job.error_code)
+    if job.state == JobState.CANCELED:
+        return _("Only what had been spoken until then was charged.")
+    return ""
+
+
+def _start_estimate(place: Place | None) -> str:
+    if place is None or place.starts_in_ms is None:
+        if place is not None:
+            return _("No device is speaking right now. The job waits and starts as soon as one is back.")
+        return _("Starts at once.")
+    seconds = round(place.starts_in_ms / 1000)
+    if seconds < 2:
+        return _("Starts at once.")
+    if seconds < 90:
+        return _("Starts in about %(seconds)d s.") % {"seconds": seconds}
+    minutes = round(seconds / 60)
+    return ngettext("Starts in about %(minutes)d minute.", "Starts in about %(minutes)d minutes.", minutes) % {
+        "minutes": minutes
+    }
+
+
+def live_context(job: SynthesisJob) -> dict[str, Any]:
+    return {"live": live_part(job), "job": job}
