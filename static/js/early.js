@@ -1,0 +1,2 @@
+// Runs before the page is drawn, so that parts for and without scripts never flash.
+document.documentElement.dataset.scripts = "";
