@@ -158,7 +158,7 @@ class NodeAgent:
     def run(self) -> None:
         for found in find_devices(node=self.node):
             device = devices.register_device(node_name=self.node, found=found)
-            logger.info("device_registered", extra={"device_id": device.pk, "name": device.name, "epoch": device.epoch})
+            logger.info("device_registered", extra={"device_id": device.pk, "device_name": device.name, "epoch": device.epoch})
             self.slots += [SlotProcess(device=device, number=number) for number in range(device.slots)]
         beat_at = 0.0
         try:
