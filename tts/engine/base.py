@@ -7,8 +7,9 @@ import math
 import resource
 import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator
+from typing import Any
 
 from tts.engine.protocol import SpeakRequest
 
@@ -22,7 +23,8 @@ class BudgetUsedUp(Exception):
 
 
 class WorkClock:
-    """Measures the engine's own work: runs while the engine works, rests while a chunk waits for its reader."""
+    """Measures the engine's own work: runs while the engine works, rests while a chunk waits for its
+    reader."""
 
     def __init__(self) -> None:
         self._elapsed_s = 0.0
@@ -56,7 +58,9 @@ class SetClock(WorkClock):
 class SpeakControl:
     """An engine's view of the request it works on: may it go on, and a sign of life to whoever waits."""
 
-    def __init__(self, *, max_gpu_ms: int, canceled: threading.Event, report_progress: Callable[[], None]) -> None:
+    def __init__(
+        self, *, max_gpu_ms: int, canceled: threading.Event, report_progress: Callable[[], None]
+    ) -> None:
         self.clock = WorkClock()
         self.max_gpu_ms = max_gpu_ms
         self.canceled = canceled

@@ -1,18 +1,21 @@
-"""What the engines can do and which voices the platform brings along. Pure: read by pages, quotes and the agent.
+"""What the engines can do and which voices the platform brings along. Pure: read by pages, quotes and the
+agent.
 
-What a preset is made of is the engine's own affair (`tts.engine.kokoro_presets`); here stands what people see.
+What a preset is made of is the engine's own affair (`tts.engine.kokoro_presets`); here stands what people
+see.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Mapping
 
 
 @dataclass(frozen=True)
 class EngineDescription:
-    """`gpu_ms_per_audio_s` is what a quote expects one second of speech to take, in milliseconds of the device."""
+    """`gpu_ms_per_audio_s` is what a quote expects one second of speech to take, in milliseconds of the
+    device."""
 
     key: str
     name: str
@@ -25,7 +28,8 @@ class EngineDescription:
 
 @dataclass(frozen=True)
 class PresetVoice:
-    """`language` is the one that the voice is offered for; every preset speaks all of its engine's languages."""
+    """`language` is the one that the voice is offered for; every preset speaks all of its engine's
+    languages."""
 
     key: str
     english_name: str

@@ -1,4 +1,5 @@
-"""How a request to an engine can end other than well. No Django here: the worker maps these to the job's fate."""
+"""How a request to an engine can end other than well. No Django here: the worker maps these to the job's
+fate."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class EngineHung(EngineFailure):
 class EngineError(EngineFailure):
     """The engine refused or failed, and is ready for the next request.
 
-    `blame` is "user" (the text or the voice cannot be spoken) or "platform". `message` never holds customers' text.
+    `blame` is "user" (the text or the voice cannot be spoken) or "platform". `message` never holds customers'
+    text.
     """
 
     def __init__(self, code: str, message: str, blame: str = "platform", gpu_ms: int = 0) -> None:

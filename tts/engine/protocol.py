@@ -1,10 +1,10 @@
 """Frames between a worker and its engine process.
 
-A frame is two big-endian 32-bit lengths (header, payload), the header (a JSON object in UTF-8 with the key "op")
-and the payload (raw bytes: a reference clip on the way in, PCM on the way out).
+A frame is two big-endian 32-bit lengths (header, payload), the header (a JSON object in UTF-8 with the key
+"op") and the payload (raw bytes: a reference clip on the way in, PCM on the way out).
 
-Host to engine: load, warm_up, speak, cancel, stats, stop. Engine to host: loaded, warmed, progress, chunk, done,
-canceled, budget_exhausted, error, stats, stopped.
+Host to engine: load, warm_up, speak, cancel, stats, stop. Engine to host: loaded, warmed, progress, chunk,
+done, canceled, budget_exhausted, error, stats, stopped.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import struct
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-# A speak header holds a segment of 300 characters and a clip's transcript; a payload at most 30 s of 24 kHz PCM
-# (1.4 MB) or a chunk of speech. The limits stand far above that, and far below what would hurt a worker.
+# A speak header holds a segment of 300 characters and a clip's transcript; a payload at most 30 s of 24 kHz
+# PCM (1.4 MB) or a chunk of speech. The limits stand far above that, and far below what would hurt a worker.
 MAX_HEADER_BYTES = 256 * 1024
 MAX_PAYLOAD_BYTES = 16 * 1024 * 1024
 LENGTHS = struct.Struct(">II")
@@ -75,8 +75,8 @@ class SpeakRequest:
     """One segment to speak.
 
     `text` has at most 300 characters and is validated. `language` may be "" (detect). `speed` is 0.5 to 2.0.
-    The engine stops as `budget_exhausted` once `max_gpu_ms` are used up. `reference_wav` is the canonical clip
-    (24 kHz mono 16-bit WAV), empty for presets.
+    The engine stops as `budget_exhausted` once `max_gpu_ms` are used up. `reference_wav` is the canonical
+    clip (24 kHz mono 16-bit WAV), empty for presets.
     """
 
     request_id: str
@@ -109,7 +109,9 @@ class SpeakRequest:
             raise FrameMalformed("a speak frame without a whole request") from error
         texts = (request.request_id, request.text, request.language)
         numbers = (request.seed, request.max_gpu_ms)
-        if not all(isinstance(text, str) for text in texts) or not all(type(number) is int for number in numbers):
+        if not all(isinstance(text, str) for text in texts) or not all(
+            type(number) is int for number in numbers
+        ):
             raise FrameMalformed("a speak frame with a field of the wrong type")
         return request
 

@@ -1,10 +1,11 @@
-"""Engine name to class. The class is imported when it is asked for, so that no engine pays for another's libraries."""
+"""Engine name to class. The class is imported when it is asked for, so that no engine pays for another's
+libraries."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Mapping
 
 from tts.engine.base import Engine
 
