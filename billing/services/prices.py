@@ -6,8 +6,8 @@ from django.db.models.functions import Now
 
 from billing.models import PriceVersion
 
-# Where an operator who has set no price begins, in micros of a yuan for one GPU-second: 0.012, 0.008 and 0.004 yuan.
-# One to four times what a rented GPU-second costs its host; the operator sets their own in a new version.
+# Where an operator begins who has set no price, in micros of a yuan for one GPU-second: 0.012, 0.008 and
+# 0.004 yuan. The operator sets their own in a new version.
 FIRST_INTERACTIVE_MICROS = 12_000
 FIRST_STANDARD_MICROS = 8_000
 FIRST_BATCH_MICROS = 4_000

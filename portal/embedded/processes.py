@@ -10,20 +10,19 @@ is not.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from portal.lib.child_process import die_with_parent
+
 TOKEN_VARIABLE = "VOICEPOOL_STACK"  # noqa: S105 - the name of a variable, not a secret
 PROC = Path("/proc")
-PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
 @dataclass(frozen=True)
@@ -99,25 +98,11 @@ def start(
         stderr=errors,
         start_new_session=True,
         pass_fds=tuple(keep_open),
-        preexec_fn=_die_with(os.getpid(), parent_death_signal),
+        preexec_fn=die_with_parent(parent_death_signal),
         user=account.uid if account else None,
         group=account.gid if account else None,
         extra_groups=[] if account else None,
     )
-
-
-def _die_with(parent: int, death_signal: signal.Signals) -> Callable[[], None] | None:
-    if not sys.platform.startswith("linux"):
-        return None
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-
-    def arrange() -> None:
-        prctl(PR_SET_PDEATHSIG, int(death_signal))
-        # The parent may have died between fork and prctl, and then no signal ever comes.
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return arrange
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:

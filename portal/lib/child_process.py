@@ -12,10 +12,11 @@ from collections.abc import Callable
 PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent() -> Callable[[], None] | None:
-    """A `preexec_fn` that has the kernel kill the child when this process ends, however it ends. Linux only.
+def die_with_parent(death_signal: signal.Signals = signal.SIGKILL) -> Callable[[], None] | None:
+    """A `preexec_fn` that has the kernel signal the child when this process ends, however it ends; Linux only.
 
-    Resolves libc before the fork: between fork and exec only system calls are safe.
+    Strictly, when the thread ends that starts the child. Resolves libc before the fork: between fork and exec
+    only system calls are safe.
     """
     if not sys.platform.startswith("linux"):
         return None
@@ -23,7 +24,7 @@ def die_with_parent() -> Callable[[], None] | None:
     parent = os.getpid()
 
     def arm() -> None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(PR_SET_PDEATHSIG, int(death_signal))
         # The parent may have ended between the fork and the call above.
         if os.getppid() != parent:
             os._exit(1)

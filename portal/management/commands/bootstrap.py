@@ -1,0 +1,98 @@
+"""What must be there before the first visitor: tables, price, preset voices, operator, demonstration account.
+
+Safe to run again at every start: what is there stays as it is, also when a person has changed it since.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from accounts.models import User, Workspace
+from accounts.services.api_keys import create_api_key, find_active_key
+from billing.services.prices import ensure_first_price
+from portal.workflows import open_account, welcome
+from tts.services.voices import ensure_preset_voices
+
+DEMONSTRATION_KEY_NAME = "Demonstration"
+
+
+class Command(BaseCommand):
+    help = (
+        "Make what must be there before the first visitor. Reads VOICEPOOL_OPERATOR_EMAIL and _PASSWORD and, "
+        "for a demonstration customer, VOICEPOOL_DEMONSTRATION_EMAIL, _PASSWORD and _API_KEY (one it has)."
+    )
+    # Checks have their own command; at every start they would cost a good part of a second.
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--json", action="store_true", help="print one JSON object: a new key of the customer"
+        )
+        parser.add_argument("--migrate", action="store_true", help="apply the migrations first")
+        parser.add_argument(
+            "--wait-for-input",
+            action="store_true",
+            help="load everything, then wait for a line on standard input before using the database",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["wait_for_input"] and not sys.stdin.readline():
+            raise CommandError("Standard input ended: whoever started this is gone.")
+        if options["migrate"]:
+            # Standard output is for the JSON object.
+            call_command("migrate", interactive=False, stdout=self.stderr, skip_checks=True)
+        ensure_first_price()
+        ensure_preset_voices()
+        ensure_operator(
+            email=os.environ["VOICEPOOL_OPERATOR_EMAIL"], password=os.environ["VOICEPOOL_OPERATOR_PASSWORD"]
+        )
+        new_key = None
+        customer_email = os.environ.get("VOICEPOOL_DEMONSTRATION_EMAIL")
+        if customer_email:
+            new_key = ensure_customer(
+                email=customer_email,
+                password=os.environ["VOICEPOOL_DEMONSTRATION_PASSWORD"],
+                known_key=os.environ.get("VOICEPOOL_DEMONSTRATION_API_KEY", ""),
+            )
+        if options["json"]:
+            self.stdout.write(json.dumps({"demonstration_api_key": new_key}))
+
+
+def ensure_operator(*, email: str, password: str) -> User:
+    """Return the operator with this address, made with this password where there is none."""
+    user, _ = ensure_account(email=email, password=password, is_operator=True)
+    return user
+
+
+def ensure_customer(*, email: str, password: str, known_key: str) -> str | None:
+    """Make a customer with an API key where there is none; return the key when a new one was made."""
+    user, workspace = ensure_account(email=email, password=password, is_operator=False)
+    row = find_active_key(known_key) if known_key else None
+    if row is not None and row.workspace_id == workspace.pk:
+        return None
+    _, key = create_api_key(workspace=workspace, user=user, name=DEMONSTRATION_KEY_NAME)
+    return key
+
+
+@transaction.atomic
+def ensure_account(*, email: str, password: str, is_operator: bool) -> tuple[User, Workspace]:
+    """Return an account with verified address and welcome credit. An existing one keeps its password."""
+    user = User.objects.filter(email=email.lower()).first()
+    if user is None:
+        create = User.objects.create_superuser if is_operator else User.objects.create_user
+        user = create(email, password)
+    EmailAddress.objects.get_or_create(
+        user=user, email=user.email, defaults={"verified": True, "primary": True}
+    )
+    workspace = open_account(user=user)
+    welcome(user=user)
+    return user, workspace
