@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from billing.errors import HoldNotOpen, InsufficientCredit
 from billing.models import CreditAccount, Hold, HoldState, LedgerAccount, TransactionKind
 from billing.services import ledger
-from portal.lib.money import micros_as_decimal
+from portal.lib.display import money_exact
 
 
 @transaction.atomic
@@ -35,8 +35,8 @@ def place_hold(*, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int
     except ledger.BalanceTooLow as error:
         account = CreditAccount.objects.get(workspace_id=workspace_id)
         raise InsufficientCredit(
-            needed=f"{account.currency} {micros_as_decimal(amount_micros):.4f}",
-            available=f"{account.currency} {micros_as_decimal(account.available_micros):.4f}",
+            needed=money_exact(amount_micros, account.currency),
+            available=money_exact(account.available_micros, account.currency),
         ) from error
     return Hold.objects.create(workspace_id=workspace_id, job_id=job_id, amount_micros=amount_micros)
 

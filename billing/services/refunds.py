@@ -6,7 +6,7 @@ import uuid
 
 from django.db import transaction
 
-from billing.models import Hold, LedgerAccount, TransactionKind
+from billing.models import Hold, HoldState, LedgerAccount, TransactionKind
 from billing.services import ledger
 
 
@@ -14,8 +14,13 @@ def refund_job(*, job_id: uuid.UUID) -> int:
     """Give back all that was captured for the job and return those micros. Once: later calls give back 0.
 
     Call inside a transaction that has closed the job's hold. Locks the credit account.
+
+    Raises:
+        ValueError: the hold is open. What was captured after the refund would never come back.
     """
     hold = Hold.objects.get(job_id=job_id)
+    if hold.state == HoldState.OPEN:
+        raise ValueError("an open hold is released before it is refunded")
     if hold.captured_micros == 0:
         return 0
     try:
@@ -25,7 +30,10 @@ def refund_job(*, job_id: uuid.UUID) -> int:
                 kind=TransactionKind.REFUND,
                 idempotency_key=f"refund:{job_id}",
                 job_id=job_id,
-                entries={LedgerAccount.REVENUE: -hold.captured_micros, LedgerAccount.AVAILABLE: hold.captured_micros},
+                entries={
+                    LedgerAccount.REVENUE: -hold.captured_micros,
+                    LedgerAccount.AVAILABLE: hold.captured_micros,
+                },
             )
     except ledger.AlreadyPosted:
         return 0

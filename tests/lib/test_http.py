@@ -80,8 +80,10 @@ def test_the_id_is_forgotten_after_the_request_even_when_the_view_fails(factory:
 
 
 def address(factory: RequestFactory, *, peer: str, forwarded: str | None = None) -> str | None:
-    headers = {} if forwarded is None else {"HTTP_X_FORWARDED_FOR": forwarded}
-    return client_address(factory.get("/", REMOTE_ADDR=peer, **headers))
+    request = factory.get("/", REMOTE_ADDR=peer)
+    if forwarded is not None:
+        request.META["HTTP_X_FORWARDED_FOR"] = forwarded
+    return client_address(request)
 
 
 def test_without_proxies_of_ours_the_header_is_not_believed(
@@ -145,13 +147,13 @@ class Unread(BytesIO):
     def read(self, *arguments: object) -> bytes:
         raise AssertionError("the body was read")
 
-    readline = read  # type: ignore[assignment]
+    readline = read
 
 
 def limited(factory: RequestFactory, path: str, *, length: str, content_type: str) -> HttpResponseBase:
     request = factory.generic("POST", path, data="x", content_type=content_type)
     request.META["CONTENT_LENGTH"] = length
-    request._stream = Unread()  # type: ignore[attr-defined]
+    request._stream = Unread()
     return BodyLimitMiddleware(lambda request: HttpResponse("passed"))(request)
 
 

@@ -31,7 +31,7 @@ def _limits(settings: LazySettings) -> None:
 
 def request_of(workspace: Any = None, **extra: Any) -> Request:
     plain = APIRequestFactory().get("/api/v1/jobs", **extra)
-    plain.workspace = workspace
+    plain.workspace = workspace  # type: ignore[attr-defined]  # as the middleware does
     return Request(plain)
 
 

@@ -1,0 +1,89 @@
+"""The books read whole, so that a test can say that nothing in them changed; and work on them at once."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from django.db import connections, transaction
+from django.db.models import Sum
+
+from billing.models import CreditAccount, Hold, LedgerAccount, LedgerEntry, LedgerTransaction, TransactionKind
+from billing.services import ledger
+
+Outcome = TypeVar("Outcome")
+
+
+def grant(workspace_id: uuid.UUID, amount_micros: int) -> None:
+    """Give the workspace money, and an account when it has none."""
+    with transaction.atomic():
+        ledger.ensure_account(workspace_id=workspace_id)
+        ledger.post(
+            workspace_id=workspace_id,
+            kind=TransactionKind.GRANT,
+            idempotency_key=f"test-grant:{uuid.uuid4()}",
+            entries={LedgerAccount.PROMOTION: -amount_micros, LedgerAccount.AVAILABLE: amount_micros},
+        )
+
+
+def balance(workspace_id: uuid.UUID) -> tuple[int, int]:
+    """The cached balance: available and held micros."""
+    account = CreditAccount.objects.get(workspace_id=workspace_id)
+    return account.available_micros, account.held_micros
+
+
+def total(workspace_id: uuid.UUID, account: LedgerAccount) -> int:
+    """What the entries of one account add up to."""
+    entries = LedgerEntry.objects.filter(transaction__workspace_id=workspace_id, account=account)
+    return entries.aggregate(total=Sum("amount_micros"))["total"] or 0
+
+
+@dataclass(frozen=True)
+class Books:
+    """Every row of the books."""
+
+    accounts: tuple[object, ...]
+    holds: tuple[object, ...]
+    transactions: tuple[object, ...]
+    entries: tuple[object, ...]
+
+
+def all_books() -> Books:
+    return Books(
+        accounts=tuple(CreditAccount.objects.order_by("pk").values_list()),
+        holds=tuple(Hold.objects.order_by("pk").values_list()),
+        transactions=tuple(LedgerTransaction.objects.order_by("pk").values_list()),
+        entries=tuple(LedgerEntry.objects.order_by("pk").values_list()),
+    )
+
+
+def assert_books_agree(workspace_id: uuid.UUID) -> None:
+    """The cached balance is what the entries add up to, and all entries together are zero."""
+    assert balance(workspace_id) == (
+        total(workspace_id, LedgerAccount.AVAILABLE),
+        total(workspace_id, LedgerAccount.HELD),
+    )
+    entries = LedgerEntry.objects.filter(transaction__workspace_id=workspace_id)
+    assert (entries.aggregate(total=Sum("amount_micros"))["total"] or 0) == 0
+
+
+def at_once(count: int, work: Callable[[int], Outcome]) -> list[Outcome | Exception]:
+    """What `count` threads, each with its own database connection, got or raised when let go together."""
+    start = threading.Barrier(count)
+
+    def run(number: int) -> Outcome | Exception:
+        try:
+            connections["default"].ensure_connection()
+            start.wait(timeout=60)
+            return work(number)
+        except Exception as error:
+            return error
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(run, range(count)))
