@@ -373,7 +373,7 @@ class SlotWorker(SimpleWorker):  # type: ignore[misc]
 def build_engine(*, engine: str, visible_device: str) -> EngineProcess:
     """The engine process of a slot, not started yet. `visible_device`: a GPU's UUID, or "" on a CPU."""
     engine_settings = json.loads(settings.VOICEPOOL["CPU_ENGINE_SETTINGS"])
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": visible_device}
+    environment = {"CUDA_VISIBLE_DEVICES": visible_device}
     return EngineProcess(command=None, engine=engine, settings=engine_settings, environment=environment)
 
 

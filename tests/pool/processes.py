@@ -1,0 +1,91 @@
+"""Real processes of the pool against the test's database: agents, their workers and engines, clocks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+from django.conf import settings
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+T = TypeVar("T")
+
+
+def wait_for(condition: Callable[[], T], *, timeout_s: float = 30.0, what: str = "") -> T:
+    """The condition's first true value. Fails the test when there is none in time."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"waited {timeout_s} s in vain{': ' + what if what else ''}")
+
+
+def database_url() -> str:
+    """The URL of the database that this test uses, for child processes."""
+    row = connection.settings_dict
+    return (
+        f"postgres://{quote(row['USER'], safe='')}:{quote(row['PASSWORD'], safe='')}"
+        f"@{quote(row['HOST'], safe='')}:{row['PORT']}/{row['NAME']}"
+    )
+
+
+class Pool:
+    """The processes that a test started. `stop` ends them all, by process id."""
+
+    def __init__(self) -> None:
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def _start(self, command: str, **environment: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", command],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "DJANGO_SETTINGS_MODULE": "portal.settings.test",
+                "SECRET_KEY": "only-for-tests",
+                "DATABASE_URL": database_url(),
+                "REDIS_URL": settings.REDIS_URL,
+                "VOICEPOOL_DATA": str(settings.DATA_DIR),
+                **environment,
+            },
+            start_new_session=True,
+        )
+        self._processes.append(process)
+        return process
+
+    def start_node(
+        self, *, name: str = "node-a", engine_settings: dict[str, object] | None = None, slots: int = 1
+    ) -> subprocess.Popen[bytes]:
+        """An agent with the simulated engine."""
+        return self._start(
+            "gpu_node",
+            VOICEPOOL_NODE=name,
+            VOICEPOOL_SLOTS=str(slots),
+            VOICEPOOL_CPU_ENGINE="simulated",
+            VOICEPOOL_CPU_ENGINE_SETTINGS=json.dumps(engine_settings or {}),
+        )
+
+    def start_clock(self) -> subprocess.Popen[bytes]:
+        return self._start("clock")
+
+    def stop(self) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self._processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
