@@ -13,7 +13,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(death_signal: signal.Signals = signal.SIGKILL) -> Callable[[], None] | None:
-    """A `preexec_fn` that has the kernel signal the child when this process ends, however it ends; Linux only.
+    """A `preexec_fn` by which the kernel signals the child when this process ends, however it ends (Linux).
 
     Strictly, when the thread ends that starts the child. Resolves libc before the fork: between fork and exec
     only system calls are safe.
