@@ -79,9 +79,7 @@ def install(files: list[str], hashed: tuple[str, ...], stamp_name: str) -> None:
         if not line.startswith(("Requirement already", "Looking in")):
             say(line.rstrip())
     if pip.wait() != 0:
-        sys.exit(
-            "The packages could not be installed; pip says why above. Run the same command again to go on."
-        )
+        sys.exit("The packages could not be installed; pip says why above. Run the command again to go on.")
     write(stamp, digest.hexdigest())
 
 
