@@ -26,7 +26,9 @@ class AudioNotReady(DomainError):
 class IdempotencyKeyReused(DomainError):
     code = "idempotency_key_reused"
     status = 409
-    message = _("This Idempotency-Key was used before for another request. Send a new key. Nothing was charged.")
+    message = _(
+        "This Idempotency-Key was used before for another request. Send a new key. Nothing was charged."
+    )
 
 
 class IdempotencyKeyInvalid(DomainError):
@@ -39,7 +41,9 @@ class QueueFull(DomainError):
     code = "queue_full"
     status = 429
     retry_after_s = 5
-    message = _("You have %(limit)s jobs waiting, as many as your workspace may. Wait for one to end. Nothing was charged.")
+    message = _(
+        "You have %(limit)s jobs waiting, as many as your workspace may. Wait for one to end. Nothing was charged."
+    )
 
 
 class JobAlreadyEnded(DomainError):

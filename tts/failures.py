@@ -6,17 +6,27 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 FAILURES: dict[str, str | Promise] = {
-    "engine_failed": _("The engine failed three times. Nothing was charged. Try again; if it stays so, write to us."),
+    "engine_failed": _(
+        "The engine failed three times. Nothing was charged. Try again; if it stays so, write to us."
+    ),
     "budget_exhausted": _(
         "The money set aside was used up before the text was finished. What was spoken is kept and paid. "
         "Split the text and speak the rest."
     ),
-    "language_not_supported": _("The engine does not speak this language. Nothing was charged. Choose another voice or text."),
+    "language_not_supported": _(
+        "The engine does not speak this language. Nothing was charged. Choose another voice or text."
+    ),
     "text_unspeakable": _("The engine found nothing in this text that can be spoken. Nothing was charged."),
-    "voice_deleted": _("The voice was deleted before the job began. Nothing was charged. Pick another voice."),
+    "voice_deleted": _(
+        "The voice was deleted before the job began. Nothing was charged. Pick another voice."
+    ),
 }
 
 
 def failure_text(code: str) -> str:
     """The message for a job's `error_code`, in the language that is active now; a general one for codes not listed."""
-    return str(FAILURES.get(code, _("The job failed. Nothing was charged. Try again, or write to us with its number.")))
+    return str(
+        FAILURES.get(
+            code, _("The job failed. Nothing was charged. Try again, or write to us with its number.")
+        )
+    )

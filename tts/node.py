@@ -53,7 +53,7 @@ def find_gpus() -> list[FoundDevice]:
     engine = os.environ.get("VOICEPOOL_GPU_ENGINE", "")
     if not engine:
         return []
-    import pynvml  # noqa: PLC0415 - hosts without a GPU need no NVML
+    import pynvml
 
     try:
         pynvml.nvmlInit()
@@ -111,7 +111,13 @@ class SlotProcess:
         if now - self.started_at > HEALTHY_AFTER_S:
             self.backoff_s = BACKOFF_MIN_S
         logger.warning(
-            "worker_ended", extra={"device_id": self.device.pk, "slot": self.number, "code": code, "again_in_s": self.backoff_s}
+            "worker_ended",
+            extra={
+                "device_id": self.device.pk,
+                "slot": self.number,
+                "code": code,
+                "again_in_s": self.backoff_s,
+            },
         )
         self.process = None
         self.start_at = now + self.backoff_s
@@ -158,7 +164,10 @@ class NodeAgent:
     def run(self) -> None:
         for found in find_devices(node=self.node):
             device = devices.register_device(node_name=self.node, found=found)
-            logger.info("device_registered", extra={"device_id": device.pk, "device_name": device.name, "epoch": device.epoch})
+            logger.info(
+                "device_registered",
+                extra={"device_id": device.pk, "device_name": device.name, "epoch": device.epoch},
+            )
             self.slots += [SlotProcess(device=device, number=number) for number in range(device.slots)]
         beat_at = 0.0
         try:

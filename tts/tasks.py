@@ -7,6 +7,6 @@ import uuid
 
 def speak_attempt(attempt_id: str) -> None:
     """Speak one attempt in this worker's engine process. Carries an id only: everything else is read from PostgreSQL."""
-    from tts.worker import current_runner  # noqa: PLC0415 - only a worker has a runner; enqueuing must not need one
+    from tts.worker import current_runner
 
     current_runner().run(uuid.UUID(attempt_id))

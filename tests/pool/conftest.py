@@ -70,7 +70,12 @@ def make_device(name: str = "cpu:0@here", *, slots: int = 1, ready: bool = True)
     device = register_device(
         node_name="here",
         found=FoundDevice(
-            name=name, kind=DeviceKind.CPU, model_name="test", engine="simulated", slots=slots, memory_total_bytes=None
+            name=name,
+            kind=DeviceKind.CPU,
+            model_name="test",
+            engine="simulated",
+            slots=slots,
+            memory_total_bytes=None,
         ),
     )
     if ready:

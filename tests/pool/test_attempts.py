@@ -26,7 +26,7 @@ from tts.services.attempts import (
 )
 from tts.services.jobs import cancel_job, delete_job
 from tts.services.sweep import sweep
-from tts.states import MAX_ATTEMPTS, AttemptState, JobState, SegmentState
+from tts.states import MAX_ATTEMPTS, AttemptState, JobState
 
 WELCOME_MICROS = 300 * 12_000
 LONG_TEXT = "This is one sentence of a longer text that needs several segments. " * 12
@@ -44,21 +44,27 @@ def claim_next() -> Work:
 
 def spoken(work: Work, *, gpu_ms: int = 1000, audio_ms: int = 2000) -> Outcome:
     """Store a second file for the attempt and return its outcome."""
-    key = storage.attempt_audio_key(workspace_id=work.job.workspace_id, job_id=work.job.pk, attempt_id=work.attempt.pk)
+    key = storage.attempt_audio_key(
+        workspace_id=work.job.workspace_id, job_id=work.job.pk, attempt_id=work.attempt.pk
+    )
     storage.save(key, wav_file(bytes(2 * 24 * audio_ms), sample_rate_hz=24_000))
     return Outcome(gpu_ms=gpu_ms, audio_ms=audio_ms, audio_key=key, first_chunk_gpu_ms=10, peaks=[1, 2])
 
 
 def expire_leases() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE tts_attempt SET leased_until = now() - interval '1 second' WHERE state IN ('bound', 'running')")
+        cursor.execute(
+            "UPDATE tts_attempt SET leased_until = now() - interval '1 second' WHERE state IN ('bound', 'running')"
+        )
 
 
 def assert_books_balance() -> None:
     assert sum(LedgerEntry.objects.values_list("amount_micros", flat=True)) == 0
     for row in CreditAccount.objects.all():
         entries = LedgerEntry.objects.filter(transaction__workspace_id=row.workspace_id)
-        assert row.available_micros == sum(entries.filter(account="available").values_list("amount_micros", flat=True))
+        assert row.available_micros == sum(
+            entries.filter(account="available").values_list("amount_micros", flat=True)
+        )
         assert row.held_micros == sum(entries.filter(account="held").values_list("amount_micros", flat=True))
 
 
@@ -76,7 +82,12 @@ def test_a_spoken_job_is_charged_exactly_what_was_used(submit: Submit, workspace
     assert account(workspace) == (WELCOME_MICROS - 14_808, 0)
     assert Hold.objects.get(job_id=job.pk).state == "closed"
     usage = UsageRecord.objects.get()
-    assert (usage.attempt_id, usage.gpu_ms, usage.billable, usage.characters) == (work.attempt.pk, 1234, True, 22)
+    assert (usage.attempt_id, usage.gpu_ms, usage.billable, usage.characters) == (
+        work.attempt.pk,
+        1234,
+        True,
+        22,
+    )
     assert DeviceSlot.objects.get().attempt_id is None
     assert_books_balance()
 
@@ -93,7 +104,11 @@ def test_a_second_settle_changes_nothing(submit: Submit, workspace: Workspace) -
         fail_attempt(work=work, error_code="late", error_detail="", gpu_ms=1, blame_user=False)
     with pytest.raises(Fenced):
         stop_attempt(work=work, outcome=Outcome(gpu_ms=1, audio_ms=1), error_code="canceled")
-    assert before == (account(workspace), SynthesisJob.objects.values().get(pk=job.pk), UsageRecord.objects.count())
+    assert before == (
+        account(workspace),
+        SynthesisJob.objects.values().get(pk=job.pk),
+        UsageRecord.objects.count(),
+    )
     assert_books_balance()
 
 
@@ -149,13 +164,17 @@ def test_an_expired_lease_gives_the_segment_to_the_next_attempt_and_fences_the_o
     assert_books_balance()
 
 
-def test_the_platforms_fault_is_tried_three_times_and_costs_nothing(submit: Submit, workspace: Workspace) -> None:
+def test_the_platforms_fault_is_tried_three_times_and_costs_nothing(
+    submit: Submit, workspace: Workspace
+) -> None:
     make_device()
     job = submit()
     for number in range(1, MAX_ATTEMPTS + 1):
         work = claim_next()
         assert work.attempt.attempt_number == number
-        fail_attempt(work=work, error_code="engine_died", error_detail="signal 9", gpu_ms=500, blame_user=False)
+        fail_attempt(
+            work=work, error_code="engine_died", error_detail="signal 9", gpu_ms=500, blame_user=False
+        )
         sweep()
     job.refresh_from_db()
     assert (job.state, job.error_code, job.charged_micros) == (JobState.FAILED, "engine_failed", 0)
@@ -192,14 +211,20 @@ def test_a_users_fault_ends_the_job_at_once_and_costs_nothing(submit: Submit, wo
     assert_books_balance()
 
 
-def test_a_budget_that_runs_out_keeps_and_charges_what_was_spoken(submit: Submit, workspace: Workspace) -> None:
+def test_a_budget_that_runs_out_keeps_and_charges_what_was_spoken(
+    submit: Submit, workspace: Workspace
+) -> None:
     make_device()
     job = submit()
     work = claim_next()
     outcome = spoken(work, gpu_ms=job.held_gpu_ms + 5000)
     stop_attempt(work=work, outcome=outcome, error_code="budget_exhausted")
     job.refresh_from_db()
-    assert (job.state, job.error_code, job.audio_key) == (JobState.FAILED, "budget_exhausted", outcome.audio_key)
+    assert (job.state, job.error_code, job.audio_key) == (
+        JobState.FAILED,
+        "budget_exhausted",
+        outcome.audio_key,
+    )
     # Never more than was held, whatever the engine measured.
     assert job.charged_micros == job.held_micros
     assert account(workspace) == (WELCOME_MICROS - job.held_micros, 0)
@@ -243,7 +268,9 @@ def test_a_bound_attempt_of_a_canceled_job_cannot_be_claimed(submit: Submit, wor
     assert account(workspace) == (WELCOME_MICROS, 0)
 
 
-def test_a_long_job_is_spoken_in_segments_and_put_together_in_order(submit: Submit, workspace: Workspace) -> None:
+def test_a_long_job_is_spoken_in_segments_and_put_together_in_order(
+    submit: Submit, workspace: Workspace
+) -> None:
     make_device("cpu:0@one")
     make_device("cpu:0@two")
     job = submit(LONG_TEXT)

@@ -44,7 +44,9 @@ class Attempt(models.Model):
             models.UniqueConstraint(fields=["segment", "attempt_number"], name="attempt_number_once"),
         ]
         indexes = [
-            models.Index(fields=["leased_until"], condition=Q(state__in=["bound", "running"]), name="attempt_lease"),
+            models.Index(
+                fields=["leased_until"], condition=Q(state__in=["bound", "running"]), name="attempt_lease"
+            ),
             models.Index(fields=["device", "-bound_at"], name="attempt_by_device"),
             models.Index(fields=["job"], name="attempt_by_job"),
         ]

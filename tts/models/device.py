@@ -54,4 +54,8 @@ class DeviceSlot(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["device", "number"], name="slot_number_once")]
-        indexes = [models.Index(fields=["device"], condition=Q(ready=True, attempt_id__isnull=True), name="slot_idle")]
+        indexes = [
+            models.Index(
+                fields=["device"], condition=Q(ready=True, attempt_id__isnull=True), name="slot_idle"
+            )
+        ]

@@ -18,7 +18,9 @@ class SynthesisJob(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="jobs")
     voice = models.ForeignKey(Voice, on_delete=models.PROTECT, related_name="jobs")
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True
+    )
     api_key = models.ForeignKey(ApiKey, on_delete=models.SET_NULL, related_name="+", null=True)
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED)
     job_class = models.CharField(max_length=12, choices=JobClass.choices, default=JobClass.INTERACTIVE)
@@ -68,6 +70,8 @@ class SynthesisJob(models.Model):
         ]
         indexes = [
             models.Index(fields=["workspace", "-created_at"], name="job_by_workspace"),
-            models.Index(fields=["workspace", "state"], condition=Q(state__in=["queued", "running"]), name="job_live"),
+            models.Index(
+                fields=["workspace", "state"], condition=Q(state__in=["queued", "running"]), name="job_live"
+            ),
             models.Index(fields=["-created_at"], name="job_newest_first"),
         ]

@@ -22,7 +22,9 @@ class Voice(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     # NULL for the platform's preset voices.
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="voices", null=True)
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True
+    )
     kind = models.CharField(max_length=10, choices=VoiceKind.choices)
     preset_key = models.CharField(max_length=40, blank=True)
     state = models.CharField(max_length=10, choices=VoiceState.choices, default=VoiceState.READY)
@@ -43,7 +45,9 @@ class Voice(models.Model):
     class Meta:
         indexes = [models.Index(fields=["workspace", "-created_at"], name="voice_by_workspace")]
         constraints = [
-            models.UniqueConstraint(fields=["preset_key"], condition=Q(kind="preset"), name="preset_key_once"),
+            models.UniqueConstraint(
+                fields=["preset_key"], condition=Q(kind="preset"), name="preset_key_once"
+            ),
             models.CheckConstraint(
                 condition=Q(kind="preset", workspace__isnull=True) | Q(kind="clone", workspace__isnull=False),
                 name="only_presets_belong_to_nobody",

@@ -48,7 +48,9 @@ def jobs_of(
     workspace: Workspace, *, search: str = "", state: str = "", voice_id: uuid.UUID | None = None
 ) -> QuerySet[SynthesisJob]:
     """The workspace's jobs, newest first. `search` looks for words in the text."""
-    jobs = SynthesisJob.objects.filter(workspace=workspace, deleted_at__isnull=True).select_related("voice", "price_version")
+    jobs = SynthesisJob.objects.filter(workspace=workspace, deleted_at__isnull=True).select_related(
+        "voice", "price_version"
+    )
     if search:
         jobs = jobs.filter(text__icontains=search)
     if state:
@@ -62,7 +64,9 @@ def job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
     """The job with its segments and attempts at hand. Raises JobNotFound for another workspace's id, or none."""
     attempts = Attempt.objects.select_related("device").order_by("attempt_number")
     segments = Segment.objects.order_by("index").prefetch_related(Prefetch("attempts", queryset=attempts))
-    job = jobs_of(workspace).filter(pk=job_id).prefetch_related(Prefetch("segments", queryset=segments)).first()
+    job = (
+        jobs_of(workspace).filter(pk=job_id).prefetch_related(Prefetch("segments", queryset=segments)).first()
+    )
     if job is None:
         raise JobNotFound
     return job
@@ -70,7 +74,11 @@ def job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
 
 def receipt_of(job: SynthesisJob) -> Receipt:
     """The job's receipt as it stands now; final once the job has ended."""
-    rows = Attempt.objects.filter(job=job).select_related("device", "segment").order_by("segment__index", "attempt_number")
+    rows = (
+        Attempt.objects.filter(job=job)
+        .select_related("device", "segment")
+        .order_by("segment__index", "attempt_number")
+    )
     lines = [
         ReceiptLine(
             attempt_id=row.pk,

@@ -71,9 +71,9 @@ def claim_attempt(*, attempt_id: uuid.UUID) -> Work:
             raise Fenced
         segment, job = attempt.segment, attempt.job
         # The first segment's start is the job's; a job that was canceled meanwhile is not started.
-        SynthesisJob.objects.filter(pk=job.pk, state=JobState.QUEUED, cancel_requested_at__isnull=True).update(
-            state=JobState.RUNNING, started_at=Coalesce("started_at", Now())
-        )
+        SynthesisJob.objects.filter(
+            pk=job.pk, state=JobState.QUEUED, cancel_requested_at__isnull=True
+        ).update(state=JobState.RUNNING, started_at=Coalesce("started_at", Now()))
         if not SynthesisJob.objects.filter(
             pk=job.pk, state=JobState.RUNNING, cancel_requested_at__isnull=True
         ).exists():
@@ -82,7 +82,9 @@ def claim_attempt(*, attempt_id: uuid.UUID) -> Work:
             pk=segment.pk, attempt_number=attempt.attempt_number, state=SegmentState.BOUND
         ).update(state=SegmentState.RUNNING)
         started = Attempt.objects.filter(pk=attempt.pk, state=AttemptState.BOUND).update(
-            state=AttemptState.RUNNING, started_at=Now(), leased_until=Now() + timedelta(seconds=LEASE_SECONDS)
+            state=AttemptState.RUNNING,
+            started_at=Now(),
+            leased_until=Now() + timedelta(seconds=LEASE_SECONDS),
         )
         if claimed != 1 or started != 1:
             raise Fenced
@@ -116,7 +118,13 @@ def finish_attempt(*, work: Work, outcome: Outcome) -> None:
     with transaction.atomic():
         charged = _charge(work, outcome)
         job = SynthesisJob.objects.select_for_update().get(pk=work.job.pk)
-        _close(work, outcome, segment_state=SegmentState.SUCCEEDED, attempt_state=AttemptState.SUCCEEDED, charged=charged)
+        _close(
+            work,
+            outcome,
+            segment_state=SegmentState.SUCCEEDED,
+            attempt_state=AttemptState.SUCCEEDED,
+            charged=charged,
+        )
         _record(work, outcome, billable=True)
         _add_to_job(work, outcome, charged=charged, segments_done=1)
         if job.segment_count == 1:

@@ -69,7 +69,9 @@ def _bind(slot: DeviceSlot) -> Attempt | None:
     if segment is None:
         return None
     # A job that ended between the two reads has no live segments left; its state decides.
-    if not SynthesisJob.objects.filter(pk=segment.job_id, state__in=JOB_LIVE, cancel_requested_at__isnull=True).exists():
+    if not SynthesisJob.objects.filter(
+        pk=segment.job_id, state__in=JOB_LIVE, cancel_requested_at__isnull=True
+    ).exists():
         return None
     attempt = Attempt(
         segment=segment,
@@ -112,4 +114,6 @@ def enqueue(attempt: Attempt) -> None:
 
 def release_slot(*, device_id: int, slot_number: int, attempt_id: uuid.UUID) -> None:
     """Free the slot, if it still holds this attempt."""
-    DeviceSlot.objects.filter(device_id=device_id, number=slot_number, attempt_id=attempt_id).update(attempt_id=None)
+    DeviceSlot.objects.filter(device_id=device_id, number=slot_number, attempt_id=attempt_id).update(
+        attempt_id=None
+    )

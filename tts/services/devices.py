@@ -50,7 +50,9 @@ def register_device(*, node_name: str, found: FoundDevice) -> Device:
     DeviceSlot.objects.bulk_create(
         [DeviceSlot(device=device, number=number) for number in range(found.slots)], ignore_conflicts=True
     )
-    DeviceSlot.objects.filter(device=device).update(ready=False, worker_name="", worker_pid=None, engine_pid=None)
+    DeviceSlot.objects.filter(device=device).update(
+        ready=False, worker_name="", worker_pid=None, engine_pid=None
+    )
     DeviceSlot.objects.filter(device=device, number__gte=found.slots).delete()
     device.refresh_from_db()
     return device
@@ -62,19 +64,32 @@ def heartbeat_device(*, device_id: int, epoch: int, memory_used_bytes: int | Non
         heartbeat_at=Now(), memory_used_bytes=memory_used_bytes
     )
     # An agent that was held up (a paused host) finds its device stopped by the sweep: its slots bring it back.
-    Device.objects.filter(pk=device_id, epoch=epoch, state=DeviceState.STOPPED, state_reason="agent_silent").update(
-        state=DeviceState.STARTING, state_reason=""
-    )
+    Device.objects.filter(
+        pk=device_id, epoch=epoch, state=DeviceState.STOPPED, state_reason="agent_silent"
+    ).update(state=DeviceState.STARTING, state_reason="")
     return beaten == 1
 
 
 def slot_ready(
-    *, device_id: int, epoch: int, slot_number: int, worker_name: str, worker_pid: int, engine_pid: int, engine_version: str
+    *,
+    device_id: int,
+    epoch: int,
+    slot_number: int,
+    worker_name: str,
+    worker_pid: int,
+    engine_pid: int,
+    engine_version: str,
 ) -> bool:
     """A worker's engine is warm: the slot takes work from now on. False when a newer incarnation has it."""
     with transaction.atomic():
-        marked = DeviceSlot.objects.filter(device_id=device_id, number=slot_number, device__epoch=epoch).update(
-            ready=True, worker_name=worker_name, worker_pid=worker_pid, engine_pid=engine_pid, heartbeat_at=Now()
+        marked = DeviceSlot.objects.filter(
+            device_id=device_id, number=slot_number, device__epoch=epoch
+        ).update(
+            ready=True,
+            worker_name=worker_name,
+            worker_pid=worker_pid,
+            engine_pid=engine_pid,
+            heartbeat_at=Now(),
         )
         if marked:
             Device.objects.filter(pk=device_id, epoch=epoch, state=DeviceState.STARTING).update(
@@ -89,7 +104,9 @@ def slot_heartbeat(*, device_id: int, epoch: int, slot_number: int, ready: bool)
         heartbeat_at=Now(), ready=ready
     )
     if beaten and ready:
-        Device.objects.filter(pk=device_id, epoch=epoch, state=DeviceState.STARTING).update(state=DeviceState.READY)
+        Device.objects.filter(pk=device_id, epoch=epoch, state=DeviceState.STARTING).update(
+            state=DeviceState.READY
+        )
     return beaten == 1
 
 

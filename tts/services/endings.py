@@ -50,7 +50,9 @@ def end_job(
     if refund and refund_job(job_id=job_id):
         SynthesisJob.objects.filter(pk=job_id).update(charged_micros=0)
     Segment.objects.filter(job_id=job_id, state__in=SEGMENT_LIVE).update(state=SegmentState.CANCELED)
-    Attempt.objects.filter(job_id=job_id, state=AttemptState.BOUND).update(state=AttemptState.CANCELED, finished_at=Now())
+    Attempt.objects.filter(job_id=job_id, state=AttemptState.BOUND).update(
+        state=AttemptState.CANCELED, finished_at=Now()
+    )
     if Attempt.objects.filter(job_id=job_id, state=AttemptState.RUNNING).exists():
         transaction.on_commit(lambda: wakeups.flag_cancel(job_id=job_id), robust=True)
     logger.info("job_ended", extra={"job_id": job_id, "state": state, "error_code": error_code})

@@ -43,7 +43,9 @@ def _request_cancel(job: SynthesisJob) -> None:
     SynthesisJob.objects.filter(pk=job.pk, cancel_requested_at__isnull=True).update(cancel_requested_at=Now())
     waiting = Q(state=SegmentState.QUEUED) | Q(state=SegmentState.BOUND)
     Segment.objects.filter(waiting, job=job).update(state=SegmentState.CANCELED)
-    Attempt.objects.filter(job=job, state=AttemptState.BOUND).update(state=AttemptState.CANCELED, finished_at=Now())
+    Attempt.objects.filter(job=job, state=AttemptState.BOUND).update(
+        state=AttemptState.CANCELED, finished_at=Now()
+    )
     if Segment.objects.filter(job=job, state=SegmentState.RUNNING).exists():
         transaction.on_commit(lambda: wakeups.flag_cancel(job_id=job.pk), robust=True)
     else:
@@ -71,7 +73,9 @@ def delete_job(*, workspace: Workspace, job_id: uuid.UUID) -> None:
 def delete_job_files(*, job_id: uuid.UUID) -> None:
     """Remove every audio file of a job. What a worker still writes is removed by the sweep, which calls this again."""
     job = SynthesisJob.objects.filter(pk=job_id).only("audio_key").first()
-    keys = set(Attempt.objects.filter(job_id=job_id).exclude(audio_key="").values_list("audio_key", flat=True))
+    keys = set(
+        Attempt.objects.filter(job_id=job_id).exclude(audio_key="").values_list("audio_key", flat=True)
+    )
     if job is not None and job.audio_key:
         keys.add(job.audio_key)
     for key in keys:
@@ -84,5 +88,10 @@ def delete_job_files(*, job_id: uuid.UUID) -> None:
 def repeat_request(job: SynthesisJob) -> JobRequest:
     """The same request again, with a new seed."""
     return JobRequest(
-        voice_id=job.voice_id, text=job.text, language=job.language, job_class=job.job_class, mode=job.mode, speed=job.speed
+        voice_id=job.voice_id,
+        text=job.text,
+        language=job.language,
+        job_class=job.job_class,
+        mode=job.mode,
+        speed=job.speed,
     )

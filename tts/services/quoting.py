@@ -76,7 +76,9 @@ def quote(
     engine = ENGINES[settings.VOICEPOOL["CPU_ENGINE"]]
     clean = clean_text(text, supported_languages=engine.languages, language=language)
     voice = voice_of(workspace, voice_id)
-    plan = [_plan(part, gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s, speed=speed) for part in segment(clean.text)]
+    plan = [
+        _plan(part, gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s, speed=speed) for part in segment(clean.text)
+    ]
     price = current_price()
     rate = rate_for(price=price, job_class=job_class)
     estimate_gpu_ms = sum(part.estimate_gpu_ms for part in plan)

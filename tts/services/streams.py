@@ -103,7 +103,11 @@ def _snapshot(job_id: uuid.UUID) -> list[tuple[str, str, dict[str, Any]]]:
         return [(JobState.QUEUED, "state", waiting)]
     if job.state == JobState.RUNNING:
         facts.append(
-            (JobState.RUNNING, "state", {"segments_done": job.segments_done, "segment_count": job.segment_count})
+            (
+                JobState.RUNNING,
+                "state",
+                {"segments_done": job.segments_done, "segment_count": job.segment_count},
+            )
         )
     rows = Segment.objects.filter(job_id=job_id).order_by("index").values_list("index", "state")
     facts += [("segment", f"segment {index}", {"index": index, "state": state}) for index, state in rows]

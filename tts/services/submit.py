@@ -96,7 +96,9 @@ def submit_job(
         if earlier := _earlier(workspace, idempotency_key, fingerprint):
             return Submission(job=earlier, created=False)
         raise
-    logger.info("job_submitted", extra={"job_id": job.pk, "characters": job.characters, "segments": job.segment_count})
+    logger.info(
+        "job_submitted", extra={"job_id": job.pk, "characters": job.characters, "segments": job.segment_count}
+    )
     return Submission(job=job, created=True)
 
 

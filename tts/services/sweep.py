@@ -45,10 +45,13 @@ def sweep() -> Counter[str]:
 
 def stop_silent_devices() -> int:
     """Devices whose agent is not heard from take no more work until it is back."""
-    silent = Q(heartbeat_at__isnull=True) | Q(heartbeat_at__lt=Now() - timedelta(seconds=DEVICE_HEARTBEAT_SECONDS))
+    silent = Q(heartbeat_at__isnull=True) | Q(
+        heartbeat_at__lt=Now() - timedelta(seconds=DEVICE_HEARTBEAT_SECONDS)
+    )
     with transaction.atomic():
         stopped = Device.objects.filter(
-            silent, state__in=[DeviceState.STARTING, DeviceState.READY, DeviceState.BUSY, DeviceState.DRAINING]
+            silent,
+            state__in=[DeviceState.STARTING, DeviceState.READY, DeviceState.BUSY, DeviceState.DRAINING],
         ).update(state=DeviceState.STOPPED, state_reason="agent_silent")
         DeviceSlot.objects.filter(device__state=DeviceState.STOPPED, ready=True).update(ready=False)
     return stopped
@@ -62,7 +65,9 @@ def free_stale_slots() -> int:
 
 def remove_files_of_deleted_jobs() -> int:
     """Audio that a worker stored after its job was deleted."""
-    left = Attempt.objects.filter(job__deleted_at__isnull=False, job__state__in=JOB_ENDED).exclude(audio_key="")
+    left = Attempt.objects.filter(job__deleted_at__isnull=False, job__state__in=JOB_ENDED).exclude(
+        audio_key=""
+    )
     jobs = set(left.values_list("job_id", flat=True)[:100])
     for job_id in jobs:
         delete_job_files(job_id=job_id)

@@ -25,8 +25,13 @@ class Command(BaseCommand):
         # The engine loads its model while this process connects: it is the slowest part of a start.
         engine = build_engine(engine=options["engine"], visible_device=options["visible_device"])
         engine.start()
-        address = SlotAddress(device_id=options["device_id"], slot_number=options["slot"], epoch=options["epoch"])
+        address = SlotAddress(
+            device_id=options["device_id"], slot_number=options["slot"], epoch=options["epoch"]
+        )
         code = serve_slot(
-            address=address, engine=options["engine"], visible_device=options["visible_device"], started=engine
+            address=address,
+            engine=options["engine"],
+            visible_device=options["visible_device"],
+            started=engine,
         )
         sys.exit(code)
