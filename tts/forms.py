@@ -1,4 +1,4 @@
-"""The forms of the pages. They check shapes; what a text, a clip or a name may be is decided by the services."""
+"""The forms of the pages. They check shapes; what a text, a clip or a name may be is the services' affair."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ class RequestForm(forms.Form):
     """What is to be spoken: enough for a quote."""
 
     text = forms.CharField(
-        label=_("Text"), strip=False, error_messages={"required": _("Write the text that is to be spoken.")}
+        label=_("Text"),
+        strip=False,
+        widget=forms.Textarea(
+            attrs={"rows": 7, "data-send-shortcut": "", "placeholder": _("What shall be said?")}
+        ),
+        error_messages={"required": _("Write the text that is to be spoken.")},
     )
     voice = forms.UUIDField(label=_("Voice"), error_messages={"required": _("Choose a voice.")})
     job_class = forms.ChoiceField(
@@ -35,9 +40,21 @@ class RequestForm(forms.Form):
         label=_("Language of the text"), choices=language_choices(_("As the text is written")), required=False
     )
     speed = forms.FloatField(
-        label=_("Speed"), min_value=MIN_SPEED, max_value=MAX_SPEED, required=False, initial=1.0
+        label=_("Speed"),
+        min_value=MIN_SPEED,
+        max_value=MAX_SPEED,
+        step_size=0.05,
+        required=False,
+        initial=1.0,
+        help_text=_("0.5 is half as fast, 2 is twice as fast."),
     )
-    seed = forms.IntegerField(label=_("Seed"), min_value=0, max_value=MAX_SEED, required=False)
+    seed = forms.IntegerField(
+        label=_("Seed"),
+        min_value=0,
+        max_value=MAX_SEED,
+        required=False,
+        help_text=_("The same seed speaks the same text in the same way. Empty: a new one each time."),
+    )
 
     def clean_job_class(self) -> str:
         return self.cleaned_data["job_class"] or JobClass.INTERACTIVE
@@ -68,9 +85,17 @@ class VoiceForm(forms.Form):
         label=_("Name"), max_length=60, error_messages={"required": _("Give the voice a name.")}
     )
     language = forms.ChoiceField(
-        label=_("Language of the recording"), choices=language_choices(_("Not sure")), required=False
+        label=_("Language of the recording"),
+        choices=language_choices(_("Another, or not sure")),
+        required=False,
     )
-    transcript = forms.CharField(label=_("What is said"), max_length=500, required=False)
+    transcript = forms.CharField(
+        label=_("What is said"),
+        max_length=500,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text=_("Word for word, if you know it: the voice gets closer to the original."),
+    )
     consent = forms.BooleanField(
         label=_("Consent"),
         error_messages={"required": _("A voice is cloned only with the consent of the person who speaks.")},
@@ -87,7 +112,9 @@ class HistoryForm(forms.Form):
     """Search and filters. A value that is not known filters nothing: an old link still opens the page."""
 
     q = forms.CharField(label=_("Search"), max_length=MAX_SEARCH_CHARACTERS, required=False)
-    state = forms.ChoiceField(label=_("State"), choices=[("", _("All states")), *JobState.choices], required=False)
+    state = forms.ChoiceField(
+        label=_("State"), choices=[("", _("All states")), *JobState.choices], required=False
+    )
     voice = forms.UUIDField(label=_("Voice"), required=False)
 
     def filters(self) -> dict[str, Any]:

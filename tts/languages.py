@@ -30,8 +30,8 @@ LANGUAGES: Final = (
     Language(
         "en",
         _("English"),
-        "Good morning! The weather is lovely today, so I am going to walk along the river, buy some fresh fruit, "
-        "and look into the bookshop. Would you like to join me?",
+        "Good morning! The weather is lovely today, so I am going to walk along the river, "
+        "buy some fresh fruit, and look into the bookshop. Would you like to join me?",
     ),
     Language(
         "ja",
@@ -41,43 +41,44 @@ LANGUAGES: Final = (
     Language(
         "ko",
         _("Korean"),
-        "안녕하세요. 오늘은 날씨가 참 좋아서 강가를 천천히 걷고, 신선한 과일을 사고, 서점에도 들를 생각이에요. 같이 가실래요?",
+        "안녕하세요. 오늘은 날씨가 참 좋아서 강가를 천천히 걷고, 신선한 과일을 사고, "
+        "서점에도 들를 생각이에요. 같이 가실래요?",
     ),
     Language(
         "de",
         _("German"),
-        "Guten Morgen! Heute ist so schönes Wetter, dass ich am Fluss spazieren gehe, frisches Obst kaufe und noch in "
-        "der Buchhandlung vorbeischaue. Möchtest du mitkommen?",
+        "Guten Morgen! Heute ist so schönes Wetter, dass ich am Fluss spazieren gehe, "
+        "frisches Obst kaufe und noch in der Buchhandlung vorbeischaue. Möchtest du mitkommen?",
     ),
     Language(
         "fr",
         _("French"),
-        "Bonjour ! Il fait si beau aujourd'hui que je vais marcher le long de la rivière, acheter des fruits frais et "
-        "passer à la librairie. Voulez-vous venir avec moi ?",
+        "Bonjour ! Il fait si beau aujourd'hui que je vais marcher le long de la rivière, "
+        "acheter des fruits frais et passer à la librairie. Voulez-vous venir avec moi ?",
     ),
     Language(
         "es",
         _("Spanish"),
-        "¡Buenos días! Hoy hace un tiempo estupendo, así que voy a pasear junto al río, comprar fruta fresca y pasar por "
-        "la librería. ¿Quieres venir conmigo?",
+        "¡Buenos días! Hoy hace un tiempo estupendo, así que voy a pasear junto al río, "
+        "comprar fruta fresca y pasar por la librería. ¿Quieres venir conmigo?",
     ),
     Language(
         "it",
         _("Italian"),
-        "Buongiorno! Oggi il tempo è splendido, perciò farò una passeggiata lungo il fiume, comprerò della frutta fresca "
-        "e passerò in libreria. Vuoi venire con me?",
+        "Buongiorno! Oggi il tempo è splendido, perciò farò una passeggiata lungo il fiume, "
+        "comprerò della frutta fresca e passerò in libreria. Vuoi venire con me?",
     ),
     Language(
         "pt",
         _("Portuguese"),
-        "Bom dia! Hoje o tempo está ótimo, por isso vou caminhar junto ao rio, comprar fruta fresca e passar na livraria. "
-        "Quer vir comigo?",
+        "Bom dia! Hoje o tempo está ótimo, por isso vou caminhar junto ao rio, "
+        "comprar fruta fresca e passar na livraria. Quer vir comigo?",
     ),
     Language(
         "ru",
         _("Russian"),
-        "Доброе утро! Сегодня прекрасная погода, поэтому я пройдусь вдоль реки, куплю свежих фруктов и загляну в книжный "
-        "магазин. Хотите пойти со мной?",
+        "Доброе утро! Сегодня прекрасная погода, поэтому я пройдусь вдоль реки, "
+        "куплю свежих фруктов и загляну в книжный магазин. Хотите пойти со мной?",
     ),
 )
 

@@ -1,5 +1,26 @@
+"""The customers' pages of speech: studio, voices, history, jobs, and their media."""
+
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from tts.views import history, jobs, media, studio, voices
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("studio/", studio.studio, name="studio"),
+    path("studio/quote/", studio.quote_page, name="quote_page"),
+    path("voices/", voices.voices, name="voices"),
+    path("voices/new/", voices.voice_new, name="voice_new"),
+    path("voices/<uuid:voice_id>/", voices.voice, name="voice"),
+    path("voices/<uuid:voice_id>/rename/", voices.voice_rename, name="voice_rename"),
+    path("voices/<uuid:voice_id>/delete/", voices.voice_delete, name="voice_delete"),
+    path("voices/<uuid:voice_id>/audio", media.voice_audio, name="voice_audio"),
+    path("history/", history.history, name="history"),
+    path("jobs/<uuid:job_id>/", jobs.job, name="job"),
+    path("jobs/<uuid:job_id>/repeat/", studio.job_repeat, name="job_repeat"),
+    path("jobs/<uuid:job_id>/cancel/", jobs.job_cancel, name="job_cancel"),
+    path("jobs/<uuid:job_id>/delete/", jobs.job_delete, name="job_delete"),
+    path("jobs/<uuid:job_id>/audio", media.job_audio_page, name="job_audio_page"),
+    path("jobs/<uuid:job_id>/events", media.job_events_page, name="job_events_page"),
+    path("jobs/<uuid:job_id>/stream", media.job_stream_page, name="job_stream_page"),
+]

@@ -1,4 +1,4 @@
-"""Files over HTTP as players need them: byte ranges, validators, no cache, a name that is safe to save under."""
+"""Files over HTTP as players need them: byte ranges, validators, no cache, a name to save under."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from django.http.response import HttpResponseBase
 CHUNK_BYTES = 64 * 1024
 # "bytes=0-499", "bytes=500-", "bytes=-500". 18 digits are an exabyte: longer ones are not worth parsing.
 ONE_RANGE = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*", re.ASCII)
-UNSAFE_IN_A_NAME = re.compile(r"[^\w .()-]+")
 
 
 class NotSatisfiable(Exception):
@@ -72,12 +71,6 @@ def byte_range(header: str, size: int) -> tuple[int, int] | None:
     return start, end
 
 
-def safe_filename(name: str, *, extension: str) -> str:
-    """`name` without what a file system or a header could misread, cut short, with `extension` (no dot)."""
-    cleaned = " ".join(UNSAFE_IN_A_NAME.sub(" ", name).split()).strip(" .")[:60].rstrip(" .")
-    return f"{cleaned or 'audio'}.{extension}"
-
-
 def content_disposition(filename: str, *, download: bool) -> str:
     """A Content-Disposition value with an ASCII name for old clients and the real one by RFC 5987."""
     kind = "attachment" if download else "inline"
@@ -111,9 +104,9 @@ def ranged_response(
     """The answer to a GET or HEAD for a private file of `size` bytes: 200, 206, 304 or 416.
 
     `etag` is the bare value, without quotes, and must change with the content. `filename` is what the browser
-    saves it as; see `safe_filename`. `open_file` is called only when bytes are sent, and the file is closed
-    with the response. Where VOICEPOOL["ACCEL_REDIRECT"] names nginx's internal location and `storage_key` is
-    given, nginx sends the bytes and does the ranges.
+    saves it as: made from ids and times, never what a user typed. `open_file` is called only when bytes are
+    sent, and the file is closed with the response. Where VOICEPOOL["ACCEL_REDIRECT"] names nginx's internal
+    location and `storage_key` is given, nginx sends the bytes and does the ranges.
     """
     quoted = f'"{etag}"'
     response: HttpResponseBase

@@ -1,114 +1,124 @@
-// [data-player]: a play button, a waveform to seek in, and the time, around a plain <audio controls>.
-// One player sounds at a time. Markup: templates/partials/player.html.
+// The players of jobs, voices and samples: [data-player], see templates/partials/player.html.
+// One thing sounds at a time. Without scripts the browser's own controls stay.
+
+import { bind } from "./bind.js";
+import { toast } from "./toast.js";
+import { Waveform, formatTime } from "./waveform.js";
 import { word } from "./words.js";
 
-const STEPS = 1000;
+let sounding = null;
 
-function clock(seconds) {
-  const whole = Math.floor(seconds);
-  const rest = String(whole % 60).padStart(2, "0");
-  const minutes = Math.floor(whole / 60);
-  return minutes < 60 ? `${minutes}:${rest}` : `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${rest}`;
+function takeTurn(audio) {
+  if (sounding && sounding !== audio) sounding.pause();
+  sounding = audio;
 }
 
-function parts(player) {
-  return {
-    audio: player.querySelector("audio"),
-    toggle: player.querySelector("[data-player-toggle]"),
-    seek: player.querySelector("[data-player-seek]"),
-    played: player.querySelector("[data-player-played]"),
-    time: player.querySelector("[data-player-time]"),
-  };
-}
-
-function durationOf(player) {
-  const { audio, time } = parts(player);
-  if (Number.isFinite(audio.duration) && audio.duration > 0) return audio.duration;
-  return Number(time?.dataset.durationMs ?? 0) / 1000;
-}
-
-function draw(player) {
-  const { audio, toggle, seek, played, time } = parts(player);
-  const duration = durationOf(player);
-  const share = duration ? Math.min(1, audio.currentTime / duration) : 0;
-  if (played) played.style.clipPath = `inset(0 ${(1 - share) * 100}% 0 0)`;
-  if (seek && document.activeElement !== seek) seek.value = String(Math.round(share * STEPS));
-  if (seek) seek.setAttribute("aria-valuetext", `${clock(audio.currentTime)} / ${clock(duration)}`);
-  if (time) {
-    const small = player.classList.contains("player--small");
-    if (audio.paused && audio.currentTime === 0) time.textContent = duration ? clock(duration) : "";
-    else time.textContent = small || !duration ? clock(audio.currentTime) : `${clock(audio.currentTime)} / ${clock(duration)}`;
-  }
-  const state = audio.paused ? word("play") : word("pause");
-  toggle.setAttribute("aria-label", toggle.dataset.label ? `${state}: ${toggle.dataset.label}` : state);
-  player.toggleAttribute("data-playing", !audio.paused);
-}
-
-function follow(player) {
-  draw(player);
-  if (!parts(player).audio.paused) requestAnimationFrame(() => follow(player));
-}
-
-function fail(player) {
-  if (player.querySelector(".player__error")) return;
-  const words = document.createElement("span");
-  words.className = "player__error";
-  words.setAttribute("role", "alert");
-  words.textContent = word("audioFailed");
-  player.append(words);
-}
-
-/** Prepares every player under `root` that is not prepared yet. Safe to call again. */
-export function preparePlayers(root = document) {
-  for (const player of root.querySelectorAll("[data-player]:not([data-ready])")) {
-    const { audio } = parts(player);
-    if (!audio) continue;
-    player.dataset.ready = "";
-    audio.controls = false;
-    draw(player);
-    for (const name of ["pause", "ended", "timeupdate", "loadedmetadata", "durationchange", "seeked"]) {
-      audio.addEventListener(name, () => draw(player));
+class Player {
+  constructor(root) {
+    this.root = root;
+    this.audio = root.querySelector("audio");
+    this.button = root.querySelector("[data-player-toggle]");
+    this.clock = root.querySelector("[data-player-time]");
+    this.frame = 0;
+    this.waveform = new Waveform({
+      field: root.querySelector("[data-player-seek]"),
+      played: root.querySelector("[data-player-played]"),
+      duration: () => this.duration(),
+      seek: (s) => this.seek(s),
+    });
+    this.audio.addEventListener("play", () => {
+      takeTurn(this.audio);
+      this.mark();
+      if (!this.frame) this.frame = requestAnimationFrame(() => this.follow());
+    });
+    for (const kind of ["pause", "ended"]) this.audio.addEventListener(kind, () => this.mark());
+    for (const kind of ["seeked", "loadedmetadata", "durationchange"]) {
+      this.audio.addEventListener(kind, () => this.show());
     }
-    audio.addEventListener("play", () => {
-      for (const other of document.querySelectorAll("audio")) if (other !== audio) other.pause();
-      follow(player);
+    this.button.addEventListener("click", () => this.toggle());
+    root.addEventListener("player:seek", (event) => {
+      this.seek(event.detail.ms / 1000);
+      this.play();
     });
-    audio.addEventListener("ended", () => {
-      audio.currentTime = 0;
-      draw(player);
-    });
-    audio.addEventListener("error", () => fail(player));
+    root.dataset.ready = "";
+    this.mark();
+  }
+
+  duration() {
+    const known = Number(this.clock.dataset.durationMs) / 1000;
+    return Number.isFinite(this.audio.duration) && this.audio.duration > 0 ? this.audio.duration : known;
+  }
+
+  seek(s) {
+    if (this.audio.readyState === 0) {
+      // Nothing was loaded yet (preload is off): go there as soon as the length is known.
+      this.audio.addEventListener("loadedmetadata", () => (this.audio.currentTime = s), { once: true });
+      this.audio.load();
+    } else {
+      this.audio.currentTime = s;
+    }
+    this.waveform.show(s);
+  }
+
+  show() {
+    const { currentTime, paused } = this.audio;
+    this.waveform.show(currentTime);
+    const total = this.duration();
+    if (currentTime > 0 || total > 0) {
+      this.clock.textContent = currentTime > 0 ? `${formatTime(currentTime)} / ${formatTime(total)}` : formatTime(total);
+    }
+    this.root.dispatchEvent(new CustomEvent("player:time", { detail: { ms: currentTime * 1000, playing: !paused } }));
+  }
+
+  // timeupdate comes four times a second: too seldom for a playhead that glides.
+  follow() {
+    this.show();
+    this.frame = this.audio.paused ? 0 : requestAnimationFrame(() => this.follow());
+  }
+
+  mark() {
+    const { paused } = this.audio;
+    this.root.toggleAttribute("data-playing", !paused);
+    this.button.setAttribute("aria-label", `${word(paused ? "play" : "pause")}: ${this.button.dataset.label}`);
+    this.show();
+  }
+
+  toggle() {
+    if (this.audio.paused) this.play();
+    else this.audio.pause();
+  }
+
+  async play() {
+    try {
+      await this.audio.play();
+    } catch (error) {
+      // Paused before it began to sound: not a fault.
+      if (error.name !== "AbortError") toast(word("audioFailed"), "bad");
+    }
   }
 }
 
-document.addEventListener("click", async (event) => {
-  const player = event.target.closest("[data-player-toggle]")?.closest("[data-player]");
+// The text of a job, by segment: the one that sounds is lit, and a press on one plays from there.
+function startSegments(list) {
+  const player = document.querySelector(list.dataset.segmentsOf);
   if (!player) return;
-  const { audio } = parts(player);
-  if (!audio.paused) {
-    audio.pause();
-    return;
+  const items = [...list.querySelectorAll("[data-start-ms]")];
+  let lit = null;
+  player.addEventListener("player:time", (event) => {
+    const { ms, playing } = event.detail;
+    const sounds = (item) => ms >= Number(item.dataset.startMs) && ms < Number(item.dataset.endMs);
+    const now = playing || ms > 0 ? (items.find(sounds) ?? null) : null;
+    if (now === lit) return;
+    lit?.removeAttribute("aria-current");
+    now?.setAttribute("aria-current", "true");
+    lit = now;
+  });
+  for (const item of items) {
+    item.querySelector("[data-play-from]")?.addEventListener("click", () => {
+      player.dispatchEvent(new CustomEvent("player:seek", { detail: { ms: Number(item.dataset.startMs) } }));
+    });
   }
-  try {
-    await audio.play();
-  } catch (error) {
-    // Paused again before it began is no failure.
-    if (error.name !== "AbortError") fail(player);
-  }
-});
+}
 
-document.addEventListener("input", (event) => {
-  if (!event.target.matches("[data-player-seek]")) return;
-  const player = event.target.closest("[data-player]");
-  const { audio } = parts(player);
-  const duration = durationOf(player);
-  if (duration) audio.currentTime = (Number(event.target.value) / STEPS) * duration;
-  draw(player);
-});
-
-document.addEventListener("change", (event) => {
-  if (event.target.matches("[data-player-seek]")) draw(event.target.closest("[data-player]"));
-});
-
-document.addEventListener("htmx:load", (event) => preparePlayers(event.target.parentElement ?? document));
-preparePlayers();
+bind("[data-player]", (root) => new Player(root));
+bind("[data-segments-of]", startSegments);

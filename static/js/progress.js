@@ -3,71 +3,109 @@
 
 import { bind } from "./bind.js";
 
-const KINDS = ["queued", "running", "segment", "first_audio", "succeeded", "failed", "canceled"];
+const KINDS = ["queued", "running", "segment", "succeeded", "failed", "canceled"];
 const ENDED = new Set(["succeeded", "failed", "canceled"]);
-const GATHER_MS = 250;
+const GATHER_MS = 200;
 const POLL_MS = 3000;
 
-function startLive(root) {
-  const { eventsUrl, refreshUrl } = root.dataset;
-  let timer = 0;
-  let poll = 0;
-  let source = null;
-  let busy = false;
-  let again = false;
+class Live {
+  constructor(root) {
+    this.root = root;
+    this.timer = 0;
+    this.poll = 0;
+    this.busy = false;
+    this.again = false;
+    this.listen = document.querySelector("[data-listen-live]");
+    if (this.ended()) return;
+    window.addEventListener("pagehide", () => this.stop());
+    if ("EventSource" in window) this.follow();
+    else this.startPolling();
+  }
 
-  const part = () => root.querySelector("[data-live-state]");
-  const ended = () => ENDED.has(part()?.dataset.liveState);
-  const announce = () => {
-    const region = document.querySelector("[data-live-status]");
-    const text = part()?.dataset.liveText ?? "";
-    if (region && region.textContent !== text) region.textContent = text;
-  };
-  const stop = () => {
-    source?.close();
-    clearInterval(poll);
-    clearTimeout(timer);
-  };
-  const refresh = async () => {
-    timer = 0;
-    if (busy) {
-      again = true;
+  part() {
+    return this.root.querySelector("[data-live-state]");
+  }
+
+  ended() {
+    return ENDED.has(this.part()?.dataset.liveState);
+  }
+
+  follow() {
+    this.source = new EventSource(this.root.dataset.eventsUrl);
+    for (const kind of KINDS) this.source.addEventListener(kind, () => this.soon());
+    this.source.addEventListener("first_audio", () => this.offerToListen());
+    this.source.addEventListener("error", () => {
+      // The browser connects again by itself unless the server refused; then, and meanwhile, ask.
+      if (this.source.readyState === EventSource.CLOSED) this.startPolling();
+      this.soon();
+    });
+  }
+
+  startPolling() {
+    if (!this.poll) this.poll = setInterval(() => this.soon(), POLL_MS);
+  }
+
+  // Many events at once are one look at the server.
+  soon() {
+    if (!this.timer) this.timer = setTimeout(() => this.refresh(), GATHER_MS);
+  }
+
+  async refresh() {
+    this.timer = 0;
+    if (this.busy) {
+      this.again = true;
       return;
     }
-    busy = true;
+    this.busy = true;
     try {
-      await window.htmx.ajax("GET", refreshUrl, { target: root, swap: "innerHTML" });
+      await window.htmx.ajax("GET", this.root.dataset.refreshUrl, { target: this.root, swap: "innerHTML" });
     } finally {
-      busy = false;
+      this.busy = false;
     }
-    announce();
-    if (!root.isConnected || ended()) stop();
-    else if (again) {
-      again = false;
-      soon();
+    this.announce();
+    if (!this.root.isConnected || this.ended()) {
+      this.stop();
+      this.withdrawOffer();
+    } else if (this.again) {
+      this.again = false;
+      this.soon();
     }
-  };
-  // Many events at once are one look at the server.
-  const soon = () => {
-    if (!timer) timer = setTimeout(refresh, GATHER_MS);
-  };
-  const startPolling = () => {
-    if (!poll) poll = setInterval(soon, POLL_MS);
-  };
-
-  if (ended()) return;
-  window.addEventListener("pagehide", stop);
-  if (!("EventSource" in window)) {
-    startPolling();
-    return;
   }
-  source = new EventSource(eventsUrl);
-  for (const kind of KINDS) source.addEventListener(kind, soon);
-  source.addEventListener("error", () => {
-    // The browser connects again by itself unless the server refused; then, and meanwhile, ask.
-    if (source.readyState === EventSource.CLOSED) startPolling();
-    soon();
-  });
+
+  // Screen readers hear what changed, not the whole part anew.
+  announce() {
+    const region = document.querySelector("[data-live-status]");
+    const text = this.part()?.dataset.liveText.trim() ?? "";
+    if (region && region.textContent !== text) region.textContent = text;
+  }
+
+  offerToListen() {
+    if (this.listen && !this.ended()) this.listen.hidden = false;
+  }
+
+  // Who is listening already hears it to the end.
+  withdrawOffer() {
+    const audio = this.listen?.querySelector("audio");
+    if (!audio) return;
+    if (audio.paused) this.listen.hidden = true;
+    else audio.addEventListener("ended", () => (this.listen.hidden = true), { once: true });
+  }
+
+  stop() {
+    this.source?.close();
+    clearInterval(this.poll);
+    clearTimeout(this.timer);
+    this.poll = 0;
+    this.timer = 0;
+  }
 }
 
-bind("[data-live]", startLive);
+// A list that refreshes itself waits while something in it sounds, is asked about, or has the focus.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const list = event.target.closest?.("[data-keep-while-used]");
+  if (list?.querySelector("[data-playing], :focus-visible") || (list && document.querySelector("dialog[open]"))) {
+    event.preventDefault();
+  }
+});
+
+bind("[data-live]", (root) => new Live(root));

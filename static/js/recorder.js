@@ -114,7 +114,7 @@ class Recorder {
     // Falls slowly, as meters do; the scale is in decibels, -60 to 0.
     this.level = Math.max(peak, this.level * 0.9);
     const decibels = 20 * Math.log10(Math.max(this.level, 1e-4));
-    this.part("level").value = Math.max(0, Math.min(1, (decibels + 60) / 60));
+    this.part("meter").value = Math.max(0, Math.min(1, (decibels + 60) / 60));
     this.part("elapsed").textContent = seconds(elapsed);
     this.part("left").textContent = seconds(Math.max(0, this.maximumMs - elapsed));
     this.hint(elapsed, peak);

@@ -1,26 +1,6 @@
-// The studio's form: sent once however often it is pressed, by Ctrl+Enter or ⌘+Enter from the text as well.
+// The studio's form: Ctrl+Enter or ⌘+Enter in the text sends it; a refusal takes the focus.
 
 import { bind } from "./bind.js";
-
-function startOnce(form) {
-  let sent = false;
-  form.addEventListener("submit", (event) => {
-    if (event.submitter?.hasAttribute("formaction")) return;
-    if (sent) {
-      // The server would make one job of both as well; this only spares the second request.
-      event.preventDefault();
-      return;
-    }
-    sent = true;
-    const button = form.querySelector("[data-submit]");
-    button?.setAttribute("aria-busy", "true");
-  });
-  // A page that comes back from the browser's memory may be sent again.
-  window.addEventListener("pageshow", () => {
-    sent = false;
-    form.querySelector("[data-submit]")?.removeAttribute("aria-busy");
-  });
-}
 
 function startShortcut(field) {
   field.addEventListener("keydown", (event) => {
@@ -30,6 +10,5 @@ function startShortcut(field) {
   });
 }
 
-bind("form[data-send-once]", startOnce);
-bind("textarea[data-send-shortcut]", startShortcut);
+bind("[data-send-shortcut]", startShortcut);
 bind("[data-focus-me]", (element) => element.focus());

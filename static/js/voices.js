@@ -97,3 +97,22 @@ function startFilter(field) {
 bind("[data-drop-zone]", startDropZone);
 bind("[data-readings-of]", startReadings);
 bind("[data-filter]", startFilter);
+
+// The form of a new voice is sent by htmx, so that a refused recording is still in the page. What the server found
+// comes back as a part even when it is a refusal; anything else is a broken connection.
+function startVoiceForm(form) {
+  const failed = form.querySelector("[data-send-failed]");
+  form.addEventListener("htmx:beforeRequest", () => (failed.hidden = true));
+  form.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr } = event.detail;
+    if (xhr.status < 400) return;
+    const isFindings = xhr.getResponseHeader("X-Part") === "findings";
+    event.detail.shouldSwap = isFindings;
+    event.detail.isError = !isFindings;
+    failed.hidden = isFindings;
+    if (!isFindings) form.querySelector("#findings").replaceChildren();
+  });
+  for (const kind of ["htmx:sendError", "htmx:timeout"]) form.addEventListener(kind, () => (failed.hidden = false));
+}
+
+bind("[data-voice-form]", startVoiceForm);

@@ -1,8 +1,16 @@
-// The waveform that the server drew twice: the upper copy is cut off at the place that plays, and a range field above
-// both takes clicks, drags and keys. Used by player.js.
+// The waveform of a player: drawn twice by the server, the upper copy cut off at the place that plays. A range field
+// lies over both and takes clicks, drags and keys. Used by player.js.
 
 const STEP_S = 1;
 const PAGE_S = 5;
+const STEPS = {
+  ArrowRight: STEP_S,
+  ArrowUp: STEP_S,
+  ArrowLeft: -STEP_S,
+  ArrowDown: -STEP_S,
+  PageUp: PAGE_S,
+  PageDown: -PAGE_S,
+};
 
 export function formatTime(s) {
   const whole = Number.isFinite(s) ? Math.max(0, Math.floor(s)) : 0;
@@ -11,37 +19,26 @@ export function formatTime(s) {
 
 export class Waveform {
   // `duration` tells the length in seconds; `seek` is called with a time in seconds.
-  constructor(track, { duration, seek }) {
-    this.field = track.querySelector("[data-seek-field]");
-    this.played = track.querySelector("[data-played]");
-    this.duration = duration;
-    this.seek = seek;
-    this.field.addEventListener("input", () => seek(Number(this.field.value) / 1000));
+  constructor({ field, played, duration, seek }) {
+    Object.assign(this, { field, played, duration, seek, current: 0 });
+    this.field.step = "any";
+    this.field.addEventListener("input", () => seek((Number(field.value) / Number(field.max)) * duration()));
     this.field.addEventListener("keydown", (event) => this.key(event));
   }
 
   show(current) {
     const total = this.duration();
     const share = total > 0 ? Math.min(1, current / total) : 0;
-    this.field.max = String(Math.max(1, Math.round(total * 1000)));
-    this.field.value = String(Math.round(current * 1000));
+    this.current = current;
+    this.field.value = String(share * Number(this.field.max));
     this.field.setAttribute("aria-valuetext", `${formatTime(current)} / ${formatTime(total)}`);
     this.played.style.clipPath = `inset(0 ${((1 - share) * 100).toFixed(3)}% 0 0)`;
-    this.current = current;
   }
 
-  // A range field's own step is either too fine for keys or too coarse for a mouse.
+  // A range field's own steps are shares of the whole; people expect seconds.
   key(event) {
-    const steps = {
-      ArrowRight: STEP_S,
-      ArrowUp: STEP_S,
-      ArrowLeft: -STEP_S,
-      ArrowDown: -STEP_S,
-      PageUp: PAGE_S,
-      PageDown: -PAGE_S,
-    };
-    if (!(event.key in steps) || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (!(event.key in STEPS) || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    this.seek(Math.min(Math.max(this.current + steps[event.key], 0), this.duration()));
+    this.seek(Math.min(Math.max(this.current + STEPS[event.key], 0), this.duration()));
   }
 }

@@ -10,17 +10,17 @@ from typing import Any, Final
 
 from django.utils.functional import Promise
 from django.utils.text import Truncator
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from tts import storage
 from tts.audio.quality import Verdict
 from tts.engine.catalogue import PRESET_VOICES
 from tts.languages import language_name
 from tts.models import SynthesisJob, Voice, VoiceKind
+from tts.selectors.jobs import Receipt, ReceiptLine
 from tts.states import AttemptState, JobState, SegmentState, VoiceState
-from tts.views.player import Player, voice_player
+from tts.views.player import Player, job_player, voice_player
 
 PRESETS_BY_KEY: Final = {preset.key: preset for preset in PRESET_VOICES}
 TEXT_START_CHARACTERS: Final = 90
@@ -28,7 +28,7 @@ TEXT_START_CHARACTERS: Final = 90
 
 @dataclass(frozen=True)
 class Badge:
-    """A word with its tone: `ok`, `warn`, `bad`, `live`, `wait` or `idle` (shape and colour follow from it)."""
+    """A word with its tone: `ok`, `warn`, `bad`, `live`, `wait` or `idle` (its shape and colour)."""
 
     text: str | Promise
     tone: str
@@ -62,6 +62,10 @@ class VoiceCard:
     player: Player | None
 
     @property
+    def initial(self) -> str:
+        return self.name[:1].upper()
+
+    @property
     def words(self) -> str:
         """What the filter over a long list looks through."""
         return f"{self.name} {self.language} {self.description}"
@@ -74,7 +78,19 @@ def voice_name(voice: Voice) -> str:
     preset = PRESETS_BY_KEY.get(voice.preset_key) if voice.kind == VoiceKind.PRESET else None
     if preset is None:
         return voice.name
-    return preset.chinese_name if (get_language() or "").startswith("zh") else preset.english_name
+    return preset.chinese_name if _in_chinese() else preset.english_name
+
+
+def _description(voice: Voice) -> str:
+    """A few words on how a preset sounds; empty for a cloned voice, which its owner knows."""
+    preset = PRESETS_BY_KEY.get(voice.preset_key) if voice.kind == VoiceKind.PRESET else None
+    if preset is None:
+        return ""
+    return preset.chinese_description if _in_chinese() else preset.english_description
+
+
+def _in_chinese() -> bool:
+    return (get_language() or "").startswith("zh")
 
 
 def verdict_badge(voice: Voice) -> Badge | None:
@@ -92,7 +108,7 @@ def voice_card(voice: Voice) -> VoiceCard:
         name=name,
         is_preset=is_preset,
         language=language_name(voice.language),
-        description=_("Preset") if is_preset else _("Cloned"),
+        description=_description(voice),
         badge=verdict_badge(voice),
         job_count=getattr(voice, "job_count", 0),
         created_at=voice.created_at,
@@ -111,6 +127,8 @@ def state_badge(row: Any) -> Badge:
 
 @dataclass(frozen=True)
 class JobRow:
+    """A job as a line of a list. Its player is there once there is audio."""
+
     job: SynthesisJob
     text_start: str
     voice_name: str
@@ -118,7 +136,47 @@ class JobRow:
     currency: str
     player: Player | None
 
+    @property
+    def dialog_id(self) -> str:
+        return f"delete-{self.job.pk}"
 
-def text_start(job: SynthesisJob) -> str:
-    """The first words on one line."""
-    return Truncator(" ".join(job.text[: 4 * TEXT_START_CHARACTERS].split())).chars(TEXT_START_CHARACTERS)
+
+def text_start(text: str) -> str:
+    """The first words of a text, on one line."""
+    return Truncator(" ".join(text[: 4 * TEXT_START_CHARACTERS].split())).chars(TEXT_START_CHARACTERS)
+
+
+def job_rows(jobs: Iterable[SynthesisJob]) -> list[JobRow]:
+    """Rows of jobs that come from `jobs_of`, which brings voice and price along."""
+    return [
+        JobRow(
+            job=job,
+            text_start=(start := text_start(job.text)),
+            voice_name=voice_name(job.voice),
+            badge=state_badge(job),
+            currency=job.price_version.currency,
+            player=job_player(job, title=start),
+        )
+        for job in jobs
+    ]
+
+
+@dataclass(frozen=True)
+class AttemptRow:
+    line: ReceiptLine
+    segment_number: int
+    badge: Badge
+    is_charged: bool
+
+
+def attempt_rows(receipt: Receipt) -> list[AttemptRow]:
+    """The receipt's lines with their states in words."""
+    return [
+        AttemptRow(
+            line=line,
+            segment_number=line.segment_index + 1,
+            badge=Badge(AttemptState(line.state).label, TONES[line.state]),
+            is_charged=line.charged_micros > 0,
+        )
+        for line in receipt.lines
+    ]

@@ -11,7 +11,7 @@ from tts.services.submit import JobRequest
 
 
 def curl_command(request: JobRequest) -> str:
-    """A command for a POSIX shell; it reads the key from $VOICEPOOL_API_KEY, so that it can be shared as it is."""
+    """A command for a POSIX shell; it reads the key from $VOICEPOOL_API_KEY, so it can be shared."""
     body: dict[str, object] = {"voice_id": str(request.voice_id), "text": request.text}
     if request.language:
         body["language"] = request.language

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from tts.models import Segment, SynthesisJob
 from tts.services.endings import SEGMENT_PAUSE_MS
 from tts.services.fair_share import Place, place_of
 from tts.states import JOB_LIVE, JobState, SegmentState
-from tts.views.cards import Badge, state_badge, voice_name
+from tts.views.cards import Badge, state_badge, text_start, voice_name
 from tts.views.player import Player, job_player
 
 # Up to this many ticks tell more than a bar alone; hundreds would be a wall.
@@ -41,15 +42,15 @@ class SegmentLine:
 @dataclass(frozen=True)
 class LivePart:
     job: SynthesisJob
+    text_start: str
     badge: Badge
     voice_name: str
+    currency: str
     headline: str | Promise
     detail: str | Promise
     percent: int
     is_live: bool
     cancel_asked: bool
-    # Something can be heard while the rest is still being spoken.
-    can_listen_live: bool
     segments: list[SegmentLine]
     show_ticks: bool
     player: Player | None
@@ -61,14 +62,15 @@ def live_part(job: SynthesisJob) -> LivePart:
     place = place_of(job) if job.state == JobState.QUEUED else None
     return LivePart(
         job=job,
+        text_start=text_start(job.text),
         badge=state_badge(job),
         voice_name=voice_name(job.voice),
+        currency=job.price_version.currency,
         headline=_headline(job, place),
         detail=_detail(job, place),
         percent=round(100 * job.segments_done / job.segment_count) if job.segment_count else 0,
         is_live=job.state in JOB_LIVE,
         cancel_asked=job.cancel_requested_at is not None and job.state in JOB_LIVE,
-        can_listen_live=job.state == JobState.RUNNING and job.first_audio_at is not None,
         segments=segments,
         show_ticks=1 < len(segments) <= MAX_TICKS,
         player=job_player(job, title=_("Speech by %(voice)s") % {"voice": voice_name(job.voice)}),
@@ -144,10 +146,11 @@ def _start_estimate(place: Place | None) -> str:
     if seconds < 90:
         return _("Starts in about %(seconds)d s.") % {"seconds": seconds}
     minutes = round(seconds / 60)
-    return ngettext("Starts in about %(minutes)d minute.", "Starts in about %(minutes)d minutes.", minutes) % {
-        "minutes": minutes
-    }
+    return ngettext(
+        "Starts in about %(minutes)d minute.", "Starts in about %(minutes)d minutes.", minutes
+    ) % {"minutes": minutes}
 
 
-def live_context(job: SynthesisJob) -> dict[str, Any]:
-    return {"live": live_part(job), "job": job}
+def live_context(job: SynthesisJob, *, cancel_next: str) -> dict[str, Any]:
+    """What the live part's templates read. `cancel_next` is the page that a canceled job is looked at on."""
+    return {"live": live_part(job), "job": job, "cancel_next": cancel_next, "repeat_token": uuid.uuid4()}

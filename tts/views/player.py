@@ -1,33 +1,17 @@
-"""What a player on a page needs, with its waveform as the outline of an SVG."""
+"""What a player on a page needs (templates/partials/player.html)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from django.urls import reverse
 
-from tts.audio.peaks import PEAK_MAXIMUM
 from tts.models import SynthesisJob, Voice, VoiceKind
 
-# Units of the drawing, not pixels: the page stretches it.
-BAR_PITCH: Final = 4
-BAR_WIDTH: Final = 2.6
-WAVEFORM_HEIGHT: Final = 100
-# A pause is still seen as a dot.
-MIN_BAR_HEIGHT: Final = 4
 # With more bars than this a phone shows a solid block.
 MAX_BARS: Final = 120
-
-
-@dataclass(frozen=True)
-class Waveform:
-    """`path` outlines every bar; it fills `width` × `height` units."""
-
-    path: str
-    width: int
-    height: int = WAVEFORM_HEIGHT
 
 
 @dataclass(frozen=True)
@@ -38,23 +22,14 @@ class Player:
     audio_url: str
     duration_ms: int
     title: str
-    waveform: Waveform | None = None
+    peaks: list[int] = field(default_factory=list)
     download_url: str = ""
 
 
-def waveform_of(peaks: Sequence[int]) -> Waveform | None:
-    """Bars around a middle line; None where there are no peaks."""
-    if not peaks:
-        return None
-    step = -(-len(peaks) // MAX_BARS)
-    heights = [max(peaks[start : start + step]) for start in range(0, len(peaks), step)]
-    bars = []
-    for index, peak in enumerate(heights):
-        height = max(MIN_BAR_HEIGHT, round(WAVEFORM_HEIGHT * peak / PEAK_MAXIMUM))
-        top = (WAVEFORM_HEIGHT - height) / 2
-        left = index * BAR_PITCH + (BAR_PITCH - BAR_WIDTH) / 2
-        bars.append(f"M{left:g} {top:g}h{BAR_WIDTH:g}v{height}h-{BAR_WIDTH:g}z")
-    return Waveform(path="".join(bars), width=len(heights) * BAR_PITCH)
+def bars(peaks: Sequence[int]) -> list[int]:
+    """The heights to draw: at most MAX_BARS, each the highest of the peaks that it stands for."""
+    step = -(-len(peaks) // MAX_BARS) or 1
+    return [max(peaks[start : start + step]) for start in range(0, len(peaks), step)]
 
 
 def job_player(job: SynthesisJob, *, title: str) -> Player | None:
@@ -67,7 +42,7 @@ def job_player(job: SynthesisJob, *, title: str) -> Player | None:
         audio_url=url,
         duration_ms=job.audio_ms,
         title=title,
-        waveform=waveform_of(job.peaks),
+        peaks=bars(job.peaks),
         download_url=f"{url}?download=1",
     )
 
@@ -81,5 +56,5 @@ def voice_player(voice: Voice, *, title: str) -> Player | None:
         audio_url=reverse("voice_audio", args=[voice.pk]),
         duration_ms=voice.clip_ms,
         title=title,
-        waveform=waveform_of(voice.peaks),
+        peaks=bars(voice.peaks),
     )

@@ -1,0 +1,227 @@
+"""The studio: text in, price, place in the queue, sound out."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.views.decorators.http import require_http_methods, require_POST
+
+from accounts.models import User, Workspace
+from accounts.tenancy import require_workspace
+from billing.selectors.balances import balance_of
+from billing.selectors.prices import current_price, rate_for
+from portal.lib.errors import DomainError
+from portal.lib.http import client_address
+from portal.lib.logging import request_id_var
+from tts.errors import JobNotFound
+from tts.forms import MAX_SEED, MAX_SPEED, MIN_SPEED, RepeatForm, RequestForm, StudioForm
+from tts.models import SynthesisJob
+from tts.selectors.jobs import job_of, jobs_of
+from tts.selectors.voices import preset_voices, voices_of
+from tts.services.jobs import repeat_request
+from tts.services.quoting import quote
+from tts.services.submit import JobRequest, Submission, submit_job
+from tts.states import JOB_LIVE, JobClass
+from tts.text.limits import MAX_JOB_CHARACTERS
+from tts.views.cards import VoiceCard, voice_cards
+from tts.views.curl import curl_command
+from tts.views.live import live_context
+
+
+@dataclass(frozen=True)
+class ClassChoice:
+    """A class of urgency with its price today."""
+
+    value: str
+    label: str | Promise
+    gpu_second_micros: int
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def studio(request: HttpRequest) -> HttpResponse:
+    workspace = require_workspace(request)
+    if request.method == "POST":
+        return _answer_form(request, workspace)
+    job = _job_to_show(request, workspace)
+    form = StudioForm(initial=_initial(request, workspace, job))
+    return _page(request, workspace, form=form, job=job)
+
+
+@login_required
+@require_POST
+def quote_page(request: HttpRequest) -> HttpResponse:
+    """The price of what stands in the form now, as a part of the page. Refusals are an answer too."""
+    workspace = require_workspace(request)
+    context = _quote_context(workspace, RequestForm(request.POST))
+    return render(request, "tts/_quote.html", context)
+
+
+@login_required
+@require_POST
+def job_repeat(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
+    """The same request once more with another seed: one job for one token, however often it is sent."""
+    workspace = require_workspace(request)
+    form = RepeatForm(request.POST)
+    if not form.is_valid():
+        return redirect("job", job_id=job_id)
+    wanted = repeat_request(job_of(workspace, job_id))
+    submission = _submit(request, workspace, wanted, token=form.cleaned_data["token"])
+    return redirect(_address_of(submission.job))
+
+
+def _address_of(job: SynthesisJob) -> str:
+    """The studio with this job below the form."""
+    return f"{reverse('studio')}?job={job.pk}#job"
+
+
+def _answer_form(request: HttpRequest, workspace: Workspace) -> HttpResponse:
+    form = StudioForm(request.POST)
+    if "show_price" in request.POST:
+        return _page(request, workspace, form=form, job=None, priced=True)
+    if not form.is_valid():
+        return _page(request, workspace, form=form, job=None, status=400)
+    try:
+        submission = _submit(request, workspace, _request_of(form), token=form.cleaned_data["token"])
+    except DomainError as error:
+        # Shown beside the form, which keeps what was typed; a page of its own would lose it.
+        return _page(request, workspace, form=form, job=None, error=error, status=error.status)
+    return redirect(_address_of(submission.job))
+
+
+def _submit(
+    request: HttpRequest, workspace: Workspace, wanted: JobRequest, *, token: uuid.UUID
+) -> Submission:
+    """Submit under a key made of the page's token and the request.
+
+    The same page sent twice is one job; the same page with another text (the browser went back) is another.
+    """
+    return submit_job(
+        workspace=workspace,
+        user=cast(User, request.user),
+        api_key=None,
+        request=wanted,
+        idempotency_key=f"page:{token}:{wanted.fingerprint()}",
+        client_address=client_address(request),
+        request_id=request_id_var.get(),
+    )
+
+
+def _request_of(form: RequestForm) -> JobRequest:
+    data = form.cleaned_data
+    return JobRequest(
+        voice_id=data["voice"],
+        text=data["text"],
+        language=data["language"],
+        job_class=data["job_class"],
+        seed=data["seed"],
+        speed=data["speed"],
+    )
+
+
+def _job_to_show(request: HttpRequest, workspace: Workspace) -> SynthesisJob | None:
+    """The job that the address names, else the person's newest live one: leaving loses nothing."""
+    if wanted := request.GET.get("job"):
+        try:
+            return job_of(workspace, uuid.UUID(wanted))
+        except ValueError as error:
+            raise JobNotFound from error
+    live = jobs_of(workspace).filter(created_by_id=request.user.pk, state__in=JOB_LIVE).first()
+    return job_of(workspace, live.pk) if live else None
+
+
+def _initial(request: HttpRequest, workspace: Workspace, job: SynthesisJob | None) -> dict[str, Any]:
+    """The shown job's request, else the voice that the address names or that was used last."""
+    initial: dict[str, Any] = {"token": uuid.uuid4(), "speed": 1.0, "job_class": JobClass.INTERACTIVE}
+    if job is not None:
+        return initial | {
+            "text": job.text,
+            "voice": job.voice_id,
+            "job_class": job.job_class,
+            "language": job.language,
+            "speed": job.speed,
+        }
+    last = jobs_of(workspace).filter(created_by_id=request.user.pk).first()
+    return initial | {"voice": request.GET.get("voice") or (last.voice_id if last else None)}
+
+
+def _quote_context(workspace: Workspace, form: RequestForm) -> dict[str, Any]:
+    balance = balance_of(workspace.pk)
+    context: dict[str, Any] = {"balance": balance, "quote": None, "refusal": "", "form_errors": []}
+    if not form.data.get("text", "").strip():
+        return context
+    if not form.is_valid():
+        context["form_errors"] = [error for errors in form.errors.values() for error in errors]
+        return context
+    wanted = _request_of(form)
+    try:
+        priced = quote(
+            workspace=workspace,
+            voice_id=wanted.voice_id,
+            text=wanted.text,
+            language=wanted.language,
+            job_class=wanted.job_class,
+            speed=wanted.speed,
+        )
+    except DomainError as error:
+        context["refusal"] = error.text()
+        return context
+    return context | {
+        "quote": priced,
+        "curl": curl_command(wanted),
+        "is_affordable": priced.held_micros <= balance.available_micros,
+    }
+
+
+def _voices(workspace: Workspace) -> list[VoiceCard]:
+    return voice_cards([*voices_of(workspace), *preset_voices()])
+
+
+def _classes() -> list[ClassChoice]:
+    price = current_price()
+    return [
+        ClassChoice(
+            value=job_class.value,
+            label=job_class.label,
+            gpu_second_micros=rate_for(price=price, job_class=job_class.value).gpu_second_micros,
+        )
+        for job_class in JobClass
+    ]
+
+
+def _page(
+    request: HttpRequest,
+    workspace: Workspace,
+    *,
+    form: StudioForm,
+    job: SynthesisJob | None,
+    error: DomainError | None = None,
+    priced: bool = False,
+    status: int = 200,
+) -> HttpResponse:
+    voices = _voices(workspace)
+    chosen = str(form["voice"].value() or "")
+    if chosen not in {str(voice.voice_id) for voice in voices}:
+        chosen = str(voices[0].voice_id) if voices else ""
+    context: dict[str, Any] = {
+        "form": form,
+        "voices": voices,
+        "chosen_voice": chosen,
+        "has_own_voices": any(not voice.is_preset for voice in voices),
+        "classes": _classes(),
+        "text_limit": MAX_JOB_CHARACTERS,
+        "speed_limits": (MIN_SPEED, MAX_SPEED),
+        "seed_limit": MAX_SEED,
+        "error": error,
+        **_quote_context(workspace, RequestForm(request.POST) if priced else RequestForm({})),
+    }
+    if job is not None:
+        context |= live_context(job, cancel_next=_address_of(job))
+    return render(request, "tts/studio.html", context, status=status)

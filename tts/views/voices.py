@@ -1,0 +1,183 @@
+"""The voices of a workspace: the library, a new voice, one voice."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.consent_statements import current_statement
+from accounts.models import User, Workspace
+from accounts.tenancy import require_workspace
+from portal.lib.errors import DomainError
+from portal.lib.http import client_address
+from tts.audio.findings import checklist, verdict_text
+from tts.audio.limits import BEST_CLIP_SECONDS, MAX_CLIP_SECONDS, MAX_UPLOAD_BYTES, MIN_CLIP_SECONDS
+from tts.audio.quality import QualityReport, Verdict
+from tts.forms import RenameForm, VoiceForm
+from tts.languages import LANGUAGES, language_name
+from tts.models import Voice, VoiceKind
+from tts.selectors.jobs import jobs_of
+from tts.selectors.voices import preset_voices, voice_of, voices_of
+from tts.services.voices import create_voice, delete_voice, rename_voice
+from tts.views.cards import job_rows, voice_card, voice_cards, voice_name
+from tts.views.player import voice_player
+
+RECENT_JOBS = 5
+
+
+@login_required
+@require_safe
+def voices(request: HttpRequest) -> HttpResponse:
+    workspace = require_workspace(request)
+    context = {
+        "own": voice_cards(voices_of(workspace)),
+        "presets": voice_cards(preset_voices()),
+        "limit": settings.VOICEPOOL["VOICES_PER_WORKSPACE"],
+    }
+    return render(request, "tts/voices.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def voice_new(request: HttpRequest) -> HttpResponse:
+    workspace = require_workspace(request)
+    if request.method != "POST":
+        return _new_page(request, VoiceForm(initial=_initial()))
+    form = VoiceForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _new_page(request, form, status=400)
+    try:
+        voice = _create(request, workspace, form)
+    except DomainError as error:
+        # Shown beside the form with the report, if the clip was measured; what was typed stays.
+        return _new_page(request, form, error=error, status=error.status)
+    return _to(request, f"{reverse('voice', args=[voice.pk])}?new=1")
+
+
+def _initial() -> dict[str, Any]:
+    language = (get_language() or "").partition("-")[0]
+    statement = current_statement(get_language())
+    return {"language": language, "statement_locale": statement.locale}
+
+
+def _create(request: HttpRequest, workspace: Workspace, form: VoiceForm) -> Voice:
+    data = form.cleaned_data
+    return create_voice(
+        workspace=workspace,
+        user=cast(User, request.user),
+        upload=data["clip"],
+        name=data["name"],
+        language=data["language"],
+        transcript=data["transcript"],
+        consent=data["consent"],
+        locale=data["statement_locale"],
+        address=client_address(request),
+    )
+
+
+def _to(request: HttpRequest, url: str) -> HttpResponse:
+    """A redirect that htmx follows as a whole page too."""
+    if request.headers.get("HX-Request"):
+        response = HttpResponse(status=204)
+        response["HX-Redirect"] = url
+        return response
+    return redirect(url)
+
+
+def _new_page(
+    request: HttpRequest, form: VoiceForm, *, error: DomainError | None = None, status: int = 200
+) -> HttpResponse:
+    """The whole page, or for htmx, whose page still holds the recording, only what was found."""
+    report: QualityReport | None = getattr(error, "report", None)
+    statement = current_statement(form["statement_locale"].value())
+    context = {
+        "form": form,
+        "error": error,
+        "checks": checklist(report) if report else [],
+        "statement": statement,
+        "readings": LANGUAGES,
+        "minimum_ms": round(MIN_CLIP_SECONDS * 1000),
+        "maximum_ms": round(MAX_CLIP_SECONDS * 1000),
+        "minimum_s": round(MIN_CLIP_SECONDS),
+        "maximum_s": round(MAX_CLIP_SECONDS),
+        "best_s": BEST_CLIP_SECONDS,
+        "upload_limit_bytes": MAX_UPLOAD_BYTES,
+        "upload_limit_mib": MAX_UPLOAD_BYTES // (1024 * 1024),
+    }
+    if request.headers.get("HX-Request"):
+        part = render(request, "tts/_voice_findings.html", context, status=status)
+        part["X-Part"] = "findings"
+        return part
+    return render(request, "tts/voice_new.html", context, status=status)
+
+
+@login_required
+@require_safe
+def voice(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponse:
+    workspace = require_workspace(request)
+    found = voice_of(workspace, voice_id)
+    return _voice_page(request, workspace, found, RenameForm(initial={"name": found.name}))
+
+
+@login_required
+@require_POST
+def voice_rename(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponse:
+    workspace = require_workspace(request)
+    found = voice_of(workspace, voice_id)
+    form = RenameForm(request.POST)
+    if not form.is_valid():
+        return _voice_page(request, workspace, found, form, status=400)
+    try:
+        rename_voice(workspace=workspace, voice_id=voice_id, name=form.cleaned_data["name"])
+    except DomainError as error:
+        if error.field != "name":
+            raise
+        form.add_error("name", error.text())
+        return _voice_page(request, workspace, found, form, status=error.status)
+    messages.success(request, _("The voice has its new name."))
+    return redirect("voice", voice_id=voice_id)
+
+
+@login_required
+@require_POST
+def voice_delete(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponse:
+    workspace = require_workspace(request)
+    name = voice_of(workspace, voice_id).name
+    delete_voice(workspace=workspace, voice_id=voice_id)
+    messages.success(request, _("“%(name)s” and its recording are deleted.") % {"name": name})
+    return redirect("voices")
+
+
+def _voice_page(
+    request: HttpRequest, workspace: Workspace, found: Voice, form: RenameForm, *, status: int = 200
+) -> HttpResponse:
+    name = voice_name(found)
+    report = QualityReport.from_dict(found.quality) if found.quality else None
+    jobs = jobs_of(workspace, voice_id=found.pk)
+    context = {
+        "voice": found,
+        "card": voice_card(found),
+        "name": name,
+        "language": language_name(found.language),
+        "is_preset": found.kind == VoiceKind.PRESET,
+        "player": voice_player(found, title=name),
+        "report": report,
+        "verdict": verdict_text(report) if report else "",
+        "has_warnings": report is not None and report.verdict is Verdict.WARNINGS,
+        "checks": checklist(report) if report else [],
+        "is_new": "new" in request.GET,
+        "form": form,
+        "job_count": jobs.count(),
+        "recent_jobs": job_rows(jobs[:RECENT_JOBS]),
+    }
+    return render(request, "tts/voice.html", context, status=status)
