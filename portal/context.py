@@ -18,8 +18,12 @@ from accounts.models import Workspace
 from accounts.tenancy import memberships_of, workspace_of
 from billing.errors import NoPrice
 from billing.selectors.balances import Balance, balance_of
+from portal import outbox
 from portal.first_run import Step, first_run_steps
-from portal.service_state import ServiceState, current_engine, service_state
+from portal.lib.display import LANGUAGE_NAMES
+from portal.password_rules import minimum_length
+from portal.service_state import ServiceState, service_state
+from portal.speech_price import audio_ms_for
 
 THEME_COOKIE = "theme"
 FOLLOW_THE_SYSTEM = "system"
@@ -37,8 +41,6 @@ THEMES = (
     Choice("light", _("Light colours"), "sun"),
     Choice("dark", _("Dark colours"), "moon"),
 )
-# Each language in its own words: who looks for it may not read the other.
-LANGUAGE_NAMES = {"zh-hans": "简体中文", "en": "English"}
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,20 @@ class Frame:
         """How much speech the balance buys about, in ms of audio."""
         if self.balance is None:
             return None
-        return self.balance.affordable_gpu_ms * 1000 // current_engine().gpu_ms_per_audio_s
+        return audio_ms_for(self.balance.affordable_gpu_ms)
+
+    @property
+    def welcome_audio_ms(self) -> int:
+        """How much speech a new account's credit makes about, in ms of audio."""
+        return audio_ms_for(settings.VOICEPOOL["WELCOME_GPU_SECONDS"] * 1000)
+
+    @property
+    def password_minimum(self) -> int:
+        return minimum_length()
+
+    @property
+    def outbox_open(self) -> bool:
+        return outbox.is_open(self._request)
 
     @cached_property
     def service(self) -> ServiceState:
@@ -138,7 +153,7 @@ class Frame:
 
     @cached_property
     def languages(self) -> list[Choice]:
-        return [Choice(code, LANGUAGE_NAMES.get(code, name)) for code, name in settings.LANGUAGES]
+        return [Choice(code, LANGUAGE_NAMES[code]) for code, _name in settings.LANGUAGES]
 
     @property
     def themes(self) -> tuple[Choice, ...]:

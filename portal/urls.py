@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path
 
 from portal import health
+from portal.switches import set_language
+
+# The admin's own form knows neither the limits on attempts nor the second factor.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
@@ -13,12 +18,15 @@ urlpatterns = [
     path("api/v1/", include("portal.api_urls")),
     path("console/", include("portal.console.urls")),
     path("admin/", admin.site.urls),
-    path("account/", include("allauth.account.urls")),
-    path("i18n/", include("django.conf.urls.i18n")),
+    path("account/", include("portal.sign_up_urls")),
+    path("i18n/setlang/", set_language, name="set_language"),
     path("", include("portal.pages_urls")),
     path("", include("accounts.urls")),
     path("", include("tts.urls")),
 ]
 
+handler400 = "portal.errors_views.bad_request"
+handler403 = "portal.errors_views.forbidden"
 handler404 = "portal.errors_views.not_found"
+handler429 = "portal.errors_views.too_many_requests"  # allauth's
 handler500 = "portal.errors_views.server_error"

@@ -23,6 +23,8 @@ _SIGNS = {
     "JPY": {"zh": "JP¥", "": "¥"},
 }
 NO_BREAK_SPACE = "\u00a0"
+# Each language in its own words: who looks for it may not read the other.
+LANGUAGE_NAMES = {"zh-hans": "简体中文", "en": "English"}
 
 
 def currency_sign(currency: str) -> str:

@@ -75,6 +75,8 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "portal.context.frame",
             ],
+            # Also for {% extends %}, which comes before any {% load %}.
+            "builtins": ["portal.templatetags.ui"],
         },
     },
 ]
@@ -114,6 +116,20 @@ ACCOUNT_CONFIRM_EMAIL_ON_GET = False
 ACCOUNT_LOGIN_ON_EMAIL_CONFIRMATION = True
 ACCOUNT_LOGOUT_REDIRECT_URL = "landing"
 ACCOUNT_SESSION_REMEMBER = True
+# One address per account; a new one counts once it is verified, and asks for the password first.
+ACCOUNT_CHANGE_EMAIL = True
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+# A changed password or address is told by mail, so that its owner notices.
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_FORMS = {
+    "signup": "accounts.forms.SignUpForm",
+    "login": "accounts.forms.SignInForm",
+    "add_email": "accounts.forms.ChangeEmailForm",
+    "change_password": "accounts.forms.ChangePasswordForm",
+    "reset_password": "accounts.forms.ResetPasswordForm",
+    "reset_password_from_key": "accounts.forms.ResetPasswordKeyForm",
+    "reauthenticate": "accounts.forms.ReauthenticateForm",
+}
 # How many proxies in front are ours: allauth and our throttles read the client's address behind them.
 ALLAUTH_TRUSTED_PROXY_COUNT = env_int("TRUSTED_PROXY_COUNT", 0)
 LOGIN_URL = "account_login"
@@ -126,6 +142,7 @@ LANGUAGES = [("zh-hans", _("Simplified Chinese")), ("en", _("English"))]
 LOCALE_PATHS = [BASE_DIR / "portal" / "locale"]
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_HTTPONLY = True
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = env_text("TIME_ZONE", "UTC")
@@ -180,14 +197,29 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "VoicePool API",
-    "DESCRIPTION": "Clone a voice, speak text, pay for the GPU-seconds used.",
+    "DESCRIPTION": "Clone a voice, speak text, pay for the GPU-seconds used. Errors are problems (RFC 9457) with a stable "
+    "`code`; their `detail` is in the language of Accept-Language. Every answer has an X-Request-Id to quote, and says in "
+    "RateLimit how many requests may follow.",
     "VERSION": "1",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
+    # The session of our own pages is no way in for programs.
+    "AUTHENTICATION_WHITELIST": ["accounts.api.auth.ApiKeyAuthentication"],
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "JobStateEnum": "tts.states.JobState",
+        "SegmentStateEnum": "tts.states.SegmentState",
+        "AttemptStateEnum": "tts.states.AttemptState",
+        "JobClassEnum": "tts.states.JobClass",
+        "VoiceKindEnum": "tts.models.VoiceKind",
+        "CheckStateEnum": ["passed", "notice", "warning", "rejected"],
+    },
+    "TAGS": [
+        {"name": "voices", "description": "Cloned and preset voices."},
+        {"name": "jobs", "description": "Texts that are spoken."},
+        {"name": "account", "description": "Balance and limits."},
+        {"name": "keys", "description": "API keys."},
+    ],
 }
 
 LOGGING = {

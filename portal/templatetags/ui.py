@@ -16,6 +16,7 @@ from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
+from django.utils.translation import gettext_lazy as _
 
 from portal.lib import display
 
@@ -183,3 +184,26 @@ def control(field: BoundField, extra_class: str = "") -> SafeString:
 def attributes(**values: Any) -> SafeString:
     """HTML attributes from keyword arguments, empty ones left out; `data_x_y` becomes `data-x-y`."""
     return flatatt({name.replace("_", "-"): value for name, value in values.items() if value not in (None, "", False)})
+
+
+@register.filter
+def error_base(status: int | str) -> str:
+    """What an error page stands on: the full frame, or nothing that needs a database when we are the ones who failed."""
+    return "base.html" if isinstance(status, int) and status < 500 else "bare.html"
+
+
+@register.filter
+def error_heading(status: int | str) -> str:
+    """A few words above the message."""
+    headings = {
+        401: _("Please sign in"),
+        402: _("The balance is too low"),
+        403: _("This is not for you"),
+        404: _("Nothing here"),
+        409: _("This was changed meanwhile"),
+        413: _("This is too large"),
+        429: _("Too much at once"),
+        500: _("Something broke on our side"),
+        503: _("Not right now"),
+    }
+    return str(headings.get(status, _("That did not work"))) if isinstance(status, int) else str(_("That did not work"))

@@ -1,0 +1,66 @@
+"""Every stable error code of the product, for the page that lists them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+
+from django.utils.translation import gettext_lazy as _
+
+from portal.lib.errors import DomainError
+
+# Where errors are defined. Imported here, so that the page lists them also in a process that has not met them yet.
+MODULES = (
+    "accounts.errors",
+    "billing.errors",
+    "portal.lib.errors",
+    "portal.lib.http",
+    "portal.lib.problem",
+    "tts.audio.errors",
+    "tts.errors",
+    "tts.failures",
+    "tts.text.errors",
+)
+# What the framework refuses by itself: code, status, text. The codes are portal.lib.problem's.
+FRAMEWORK_ERRORS = (
+    ("not_authenticated", 401, _("No API key came with the request. Send “Authorization: Bearer vp_live_…”.")),
+    ("forbidden", 403, _("This key or account may not do this.")),
+    ("csrf_failed", 403, _("This form was open for too long, or cookies are off. Reload the page and send it again.")),
+    ("method_not_allowed", 405, _("This address does not know this method.")),
+    ("not_acceptable", 406, _("This address answers with another kind of content than was asked for.")),
+    ("unsupported_media_type", 415, _("The body is of a kind that this address does not read. Send JSON, or a form with files.")),
+    ("malformed_request", 400, _("The body cannot be read: it is not valid JSON, or not a complete form.")),
+    ("rate_limited", 429, _("Too many requests came in a short time. Wait as long as Retry-After says.")),
+    ("internal_error", 500, _("Something broke on our side. Nothing was charged. Quote the request id.")),
+)
+# "%(maximum)d" stands for a number that the real message gives.
+PLACE = re.compile(r"%\((\w+)\)[sd]")
+
+
+@dataclass(frozen=True)
+class DocumentedError:
+    code: str
+    status: int
+    text: str
+    retryable: bool
+
+
+def _subclasses(base: type[DomainError]) -> Iterator[type[DomainError]]:
+    for subclass in base.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
+
+
+def documented_errors() -> list[DocumentedError]:
+    """One row per code, by code. Texts are in the active language; what differs by case stands as `…`."""
+    for name in MODULES:
+        import_module(name)
+    found = {code: DocumentedError(code, status, str(text), status in (429, 503)) for code, status, text in FRAMEWORK_ERRORS}
+    for error in _subclasses(DomainError):
+        # A base class of several errors has no code of its own.
+        if "code" in vars(error) and error.__module__.split(".")[0] in ("accounts", "billing", "portal", "tts"):
+            retryable = error.retry_after_s is not None or error.status in (429, 503)
+            found[error.code] = DocumentedError(error.code, error.status, PLACE.sub("…", str(error.message)), retryable)
+    return sorted(found.values(), key=lambda row: row.code)
