@@ -1,0 +1,104 @@
+"""How long customers waited: medians and 95th percentiles over the last hour and the last 24 hours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Aggregate, Count, DurationField, ExpressionWrapper, F, Q
+from django.db.models.expressions import Combinable
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from portal.console.selectors import milliseconds
+from tts.models import SynthesisJob
+from tts.states import JobClass, JobState
+
+WINDOWS: dict[str, tuple[timedelta, str | Promise]] = {
+    "hour": (timedelta(hours=1), _("last hour")),
+    "day": (timedelta(hours=24), _("last 24 hours")),
+}
+# Of a job's times: from its creation to its start, to its first audio, and to its end when it succeeded.
+MEASURES: dict[str, tuple[str, Q]] = {
+    "wait": ("started_at", Q(started_at__isnull=False)),
+    "first_audio": ("first_audio_at", Q(first_audio_at__isnull=False)),
+    "total": ("finished_at", Q(state=JobState.SUCCEEDED)),
+}
+
+
+class Percentiles(Aggregate):
+    """PostgreSQL's percentile_cont for the median and the 95th percentile: both from one sort, NULL without rows."""
+
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = ArrayField(DurationField())
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measure: the median and the 95th percentile of `count` jobs, None where there are none."""
+
+    count: int
+    p50_ms: int | None
+    p95_ms: int | None
+
+
+@dataclass(frozen=True)
+class LatencyRow:
+    """One class (or all, with an empty `job_class`) over one window."""
+
+    job_class: str
+    label: str | Promise
+    window: str
+    window_label: str | Promise
+    wait: Figure
+    first_audio: Figure
+    total: Figure
+
+
+def _aggregates(now: datetime) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for window, (length, _label) in WINDOWS.items():
+        within = Q(created_at__gte=now - length)
+        for measure, (moment, happened) in MEASURES.items():
+            duration: Combinable = ExpressionWrapper(
+                F(moment) - F("created_at"), output_field=DurationField()
+            )
+            found[f"{window}_{measure}"] = Percentiles(duration, filter=within & happened)
+            found[f"{window}_{measure}_count"] = Count("pk", filter=within & happened)
+    return found
+
+
+def _figure(values: dict[str, Any], name: str) -> Figure:
+    p50, p95 = values.get(name) or (None, None)
+    return Figure(count=values.get(f"{name}_count", 0), p50_ms=milliseconds(p50), p95_ms=milliseconds(p95))
+
+
+def _rows(job_class: str, label: str | Promise, values: dict[str, Any]) -> Iterator[LatencyRow]:
+    for window, (_length, window_label) in WINDOWS.items():
+        yield LatencyRow(
+            job_class=job_class,
+            label=label,
+            window=window,
+            window_label=window_label,
+            wait=_figure(values, f"{window}_wait"),
+            first_audio=_figure(values, f"{window}_first_audio"),
+            total=_figure(values, f"{window}_total"),
+        )
+
+
+def latency_rows(*, now: datetime) -> list[LatencyRow]:
+    """All jobs together, then each class, over both windows by when they were submitted. Two queries."""
+    longest = max(length for length, _label in WINDOWS.values())
+    jobs = SynthesisJob.objects.filter(created_at__gte=now - longest).order_by()
+    aggregates = _aggregates(now)
+    by_class: dict[str, dict[str, Any]] = {
+        row["job_class"]: {**row} for row in jobs.values("job_class").annotate(**aggregates)
+    }
+    rows = list(_rows("", _("All classes"), jobs.aggregate(**aggregates)))
+    for job_class in JobClass:
+        rows += _rows(job_class.value, job_class.label, by_class.get(job_class.value, {}))
+    return rows
