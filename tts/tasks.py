@@ -6,7 +6,7 @@ import uuid
 
 
 def speak_attempt(attempt_id: str) -> None:
-    """Speak one attempt in this worker's engine process. Carries an id only: everything else is read from PostgreSQL."""
+    """Speak one attempt in this worker's engine process. Carries an id only: the rest is read from PostgreSQL."""
     from tts.worker import current_runner
 
     current_runner().run(uuid.UUID(attempt_id))

@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import redis
 from django.conf import settings
@@ -35,7 +35,7 @@ from tts.engine.process import (
     EngineProcess,
 )
 from tts.engine.protocol import SpeakRequest, VoiceReference
-from tts.models import DeviceSlot, VoiceKind
+from tts.models import Attempt, DeviceSlot, VoiceKind
 from tts.services import attempts, devices, wakeups
 from tts.services.attempts import Fenced, Outcome, Work
 from tts.services.bind import bind_next
@@ -121,14 +121,14 @@ class Runner:
         self._offer_slot()
 
     def _offer_slot(self) -> None:
-        assert self._engine is not None
+        engine = self._live_engine()
         taken = devices.slot_ready(
             device_id=self.address.device_id,
             epoch=self.address.epoch,
             slot_number=self.address.slot_number,
             worker_name=self.worker_name,
             worker_pid=os.getpid(),
-            engine_pid=self._engine.pid or 0,
+            engine_pid=engine.pid or 0,
             engine_version=self._engine_version,
         )
         if not taken:
@@ -138,6 +138,11 @@ class Runner:
             "slot_ready", extra={"device_id": self.address.device_id, "slot": self.address.slot_number}
         )
         self.bind_next()
+
+    def _live_engine(self) -> EngineProcess:
+        if self._engine is None:
+            raise RuntimeError("the engine is started before anything is asked of it")
+        return self._engine
 
     def _replace_engine(self) -> None:
         """Kill what is left of the engine and start a fresh one. The slot is not offered meanwhile."""
@@ -208,7 +213,7 @@ class Runner:
     # --- one attempt -------------------------------------------------------------------------------------------
 
     def run(self, attempt_id: uuid.UUID) -> None:
-        """Speak one attempt and settle it; then bind the slot's next segment. Never raises for a fault of the engine."""
+        """Speak one attempt and settle it; then bind the slot's next segment. An engine's fault does not raise."""
         try:
             work = attempts.claim_attempt(attempt_id=attempt_id)
         except Fenced:
@@ -233,7 +238,7 @@ class Runner:
 
     def _abandon(self, attempt_id: uuid.UUID) -> None:
         attempt = (
-            attempts.Attempt.objects.select_related("segment", "job__voice").filter(pk=attempt_id).first()
+            Attempt.objects.select_related("segment", "job__voice").filter(pk=attempt_id).first()
         )
         if attempt is not None:
             attempts.abandon_attempt(attempt=attempt)
@@ -302,8 +307,7 @@ class Runner:
 
     def _speak(self, work: Work, request: SpeakRequest, speech: Speech) -> Done:
         """Relay the engine's chunks to those who listen live, and gather them. Returns the engine's own measure."""
-        assert self._engine is not None
-        engine, looked_at = self._engine, time.monotonic()
+        engine, looked_at = self._live_engine(), time.monotonic()
 
         def look_for_cancel() -> None:
             nonlocal looked_at
@@ -351,10 +355,10 @@ class Runner:
             peaks=waveform_peaks(pcm, count=PEAK_COUNT) if work.job.segment_count == 1 else None,
         )
 
-    def _publish(self, key: str, fields: dict[str, Any]) -> None:
+    def _publish(self, key: str, fields: dict[str, bytes]) -> None:
         """Send to live listeners. Redis being away costs them their live audio, never the job."""
         try:
-            redis_connection().xadd(key, fields)
+            redis_connection().xadd(key, cast(Any, fields))
         except redis.RedisError as error:
             logger.warning("publish_failed", extra={"error": type(error).__name__})
 
@@ -377,7 +381,7 @@ EXIT_SUPERSEDED = 71
 EXIT_UNKILLABLE = 72
 
 
-class SlotWorker(SimpleWorker):  # type: ignore[misc]
+class SlotWorker(SimpleWorker):
     """RQ's in-process worker on exactly one queue. RQ's own records are not our truth: nothing is kept of a job."""
 
     def __init__(self, *, address: SlotAddress, name: str) -> None:

@@ -187,7 +187,7 @@ def test_events_tell_the_whole_story_in_order(pool: Pool, submit: Submit) -> Non
     thread_error: list[BaseException] = []
 
     def follow() -> None:
-        from django.db import connection  # noqa: PLC0415 - this thread's own
+        from django.db import connection
 
         try:
             kinds.extend(event.kind for event in job_events(job))

@@ -1,4 +1,7 @@
-"""What a node's agent and its workers write about devices. Guarded by the epoch: an older incarnation changes nothing."""
+"""What a node's agent and its workers write about devices.
+
+Guarded by the epoch: an older incarnation changes nothing.
+"""
 
 from __future__ import annotations
 

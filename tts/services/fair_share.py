@@ -7,6 +7,7 @@ workspace, the oldest. Weights, virtual time and the age override of the full ru
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Case, Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Coalesce
@@ -43,10 +44,11 @@ def queue_in_order() -> QuerySet[Segment]:
 
 def segments_before(segment: Segment) -> QuerySet[Segment]:
     """The waiting segments of other jobs that would go before this one, were nothing new to come."""
-    mine = queue_in_order().filter(pk=segment.pk).values("class_rank", "in_hand").first()
+    # Annotated rows: the type checker does not see what the query adds.
+    mine: Any = queue_in_order().filter(pk=segment.pk).first()
     if mine is None:
         return Segment.objects.none()
-    rank, in_hand = mine["class_rank"], mine["in_hand"]
+    rank, in_hand = mine.class_rank, mine.in_hand
     earlier = Q(created_at__lt=segment.created_at) | Q(created_at=segment.created_at, pk__lt=segment.pk)
     same = Q(class_rank=rank) & (Q(in_hand__lt=in_hand) | (Q(in_hand=in_hand) & earlier))
     return queue_in_order().filter(Q(class_rank__lt=rank) | same).exclude(job_id=segment.job_id)

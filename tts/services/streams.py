@@ -10,9 +10,9 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import redis
 from django.db import close_old_connections, connection
@@ -48,15 +48,18 @@ def _let_go_of_database() -> None:
         connection.close()
 
 
-def _wait(keys: dict[str, str]) -> dict[str, list[tuple[bytes, dict[bytes, bytes]]]]:
+Entries = list[tuple[bytes, dict[bytes, bytes]]]
+
+
+def _wait(keys: dict[str, str]) -> dict[str, Entries]:
     """Wait up to a second for something new in these streams; empty when there was nothing, or no Redis."""
     try:
-        reply = redis_connection().xread(keys, block=LOOK_AGAIN_MS, count=64)
+        reply = redis_connection().xread(cast(Any, keys), block=LOOK_AGAIN_MS, count=64)
     except redis.RedisError as error:
         logger.warning("follow_without_redis", extra={"error": type(error).__name__})
         time.sleep(LOOK_AGAIN_MS / 1000)
         return {}
-    return {key.decode(): entries for key, entries in reply}  # type: ignore[union-attr]
+    return {key.decode(): entries for key, entries in cast("list[tuple[bytes, Entries]]", reply)}
 
 
 def job_events(job: SynthesisJob, *, after: str = "0") -> Iterator[JobEvent]:
@@ -144,7 +147,7 @@ def job_audio(job: SynthesisJob) -> Iterator[bytes]:
             return
 
 
-def _segment_audio(job: SynthesisJob, index: int) -> Iterator[bytes]:
+def _segment_audio(job: SynthesisJob, index: int) -> Generator[bytes, None, bool]:
     """One segment's PCM; returns whether it was all spoken (False: the job ended first)."""
     sent = 0
     hint_key, last_hint = wakeups.job_key(job.pk), "0"
@@ -164,13 +167,13 @@ def _segment_audio(job: SynthesisJob, index: int) -> Iterator[bytes]:
         if segment.state in (SegmentState.FAILED, SegmentState.CANCELED):
             return False
         if attempt is not None:
-            sent = yield from _attempt_audio(attempt.pk, sent=sent, hint_key=hint_key)
+            sent = yield from _attempt_audio(attempt.pk, sent=sent)
         entries = _wait({hint_key: last_hint}).get(hint_key)
         if entries:
             last_hint = entries[-1][0].decode()
 
 
-def _attempt_audio(attempt_id: uuid.UUID, *, sent: int, hint_key: str) -> Iterator[bytes]:
+def _attempt_audio(attempt_id: uuid.UUID, *, sent: int) -> Generator[bytes, None, int]:
     """The PCM of a running attempt beyond `sent` bytes; returns how much of the segment is sent by now.
 
     Returns when the attempt says that it is done, or says nothing for a second: the caller looks at the truth again.

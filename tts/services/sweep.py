@@ -1,4 +1,7 @@
-"""The sweep, once a second: finds what was lost and puts it right. Every step may run twice, and on two hosts at once."""
+"""The sweep, once a second: finds what was lost and puts it right.
+
+Every step may run twice, and on two hosts at once.
+"""
 
 from __future__ import annotations
 

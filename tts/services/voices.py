@@ -35,7 +35,7 @@ def create_voice(
     *,
     workspace: Workspace,
     user: User,
-    upload: UploadedFile,
+    upload: UploadedFile[bytes],
     name: str,
     language: str,
     transcript: str,
@@ -109,7 +109,7 @@ def _check_room(workspace: Workspace) -> None:
         raise TooManyVoices(limit=limit)
 
 
-def _inspect(upload: UploadedFile) -> InspectedClip:
+def _inspect(upload: UploadedFile[bytes]) -> InspectedClip:
     """Hand the upload to the limited child as a file of a name that we chose."""
     if (upload.size or 0) > MAX_UPLOAD_BYTES:
         raise ClipTooLarge
