@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from accounts.errors import ConsentMissing
-
 CURRENT_VERSION: Final = "1"
 FALLBACK_LOCALE: Final = "en"
 
@@ -42,15 +40,7 @@ def current_statement(locale: str | None) -> ConsentStatement:
     """The wording that is shown and agreed to today; English where there is none in `locale`."""
     texts = STATEMENTS[CURRENT_VERSION]
     wanted = (locale or "").lower().replace("_", "-")
-    chosen = wanted if wanted in texts else "zh-hans" if wanted in ("zh", "zh-cn", "zh-sg") else FALLBACK_LOCALE
+    chosen = (
+        wanted if wanted in texts else "zh-hans" if wanted in ("zh", "zh-cn", "zh-sg") else FALLBACK_LOCALE
+    )
     return ConsentStatement(version=CURRENT_VERSION, locale=chosen, text=texts[chosen])
-
-
-def require_consent(consent: bool) -> None:
-    """Refuse to go on without agreement.
-
-    Raises:
-        ConsentMissing
-    """
-    if consent is not True:
-        raise ConsentMissing

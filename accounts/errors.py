@@ -33,7 +33,9 @@ class ApiKeyRevoked(DomainError):
 class TooManyFailedKeys(DomainError):
     code = "too_many_failed_keys"
     status = 429
-    message = _("Too many requests with keys that are not valid came from this address. Wait, and check the key.")
+    message = _(
+        "Too many requests with keys that are not valid came from this address. Wait, and check the key."
+    )
     retry_after_s = 60
 
 
@@ -46,7 +48,9 @@ class NoWorkspace(DomainError):
 class WorkspaceSuspended(DomainError):
     code = "workspace_suspended"
     status = 403
-    message = _("This workspace is suspended. Nothing is charged meanwhile. Write to whoever runs this service.")
+    message = _(
+        "This workspace is suspended. Nothing is charged meanwhile. Write to whoever runs this service."
+    )
 
 
 class KeyNameInvalid(DomainError):
@@ -58,7 +62,9 @@ class KeyNameInvalid(DomainError):
 class KeyExpiryInvalid(DomainError):
     code = "key_expiry_invalid"
     field = "expires_at"
-    message = _("A key must expire in the future, and not after the key that makes it. Choose another moment.")
+    message = _(
+        "A key must expire in the future, and not after the key that makes it. Choose another moment."
+    )
 
 
 class TooManyApiKeys(DomainError):
@@ -67,7 +73,9 @@ class TooManyApiKeys(DomainError):
     message = _("This workspace has %(maximum)d keys already. Revoke one that you do not need.")
 
 
-class ConsentMissing(DomainError):
-    code = "consent_missing"
-    field = "consent"
-    message = _("Confirm that the speaker agrees to have this voice cloned. Without that, no voice can be made.")
+class CsrfFailed(DomainError):
+    """A page's own request without its token: not for API keys, which carry no cookie."""
+
+    code = "csrf_failed"
+    status = 403
+    message = _("This page was open for too long, or cookies are off. Reload it and try again.")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from django.db.models import Case, IntegerField, Model, Q, QuerySet, Value, When
 from django.http import HttpRequest
@@ -51,7 +52,9 @@ def one_of(queryset: QuerySet[Row], row_id: uuid.UUID | str) -> Row:
 
 def memberships_of(user: User) -> QuerySet[Membership]:
     """The user's memberships with their workspaces: the personal one first, then by name."""
-    personal_first = Case(When(workspace__kind=WorkspaceKind.PERSONAL, then=0), default=1, output_field=IntegerField())
+    personal_first = Case(
+        When(workspace__kind=WorkspaceKind.PERSONAL, then=0), default=1, output_field=IntegerField()
+    )
     return (
         Membership.objects.filter(user=user)
         .select_related("workspace")
@@ -65,22 +68,22 @@ def choose_workspace(request: HttpRequest, workspace_id: uuid.UUID) -> Workspace
     Raises:
         NotFound: the user is not a member of it.
     """
-    workspace = one_of(Workspace.objects.filter(memberships__user_id=request.user.pk), workspace_id)
+    workspace = one_of(Workspace.objects.filter(memberships__user=cast(User, request.user)), workspace_id)
     request.session[SESSION_KEY] = str(workspace.pk)
     return workspace
 
 
 def workspace_of_session(request: HttpRequest) -> Workspace | None:
     """The workspace that was chosen in this session while the user is a member of it, else the personal one."""
-    if not request.user.is_authenticated:
+    user_id = request.user.pk
+    if user_id is None:  # nobody is signed in
         return None
     ranks = [When(kind=WorkspaceKind.PERSONAL, then=Value(1))]
-    try:
+    # Nothing chosen yet, or nothing that could be an id.
+    with contextlib.suppress(ValueError, TypeError, AttributeError):
         ranks.insert(0, When(pk=uuid.UUID(request.session.get(SESSION_KEY, "")), then=Value(0)))
-    except (ValueError, TypeError, AttributeError):
-        pass  # Nothing chosen yet.
     rank = Case(*ranks, default=Value(2), output_field=IntegerField())
-    return Workspace.objects.filter(memberships__user_id=request.user.pk).order_by(rank, "created_at").first()
+    return Workspace.objects.filter(memberships__user_id=user_id).order_by(rank, "created_at").first()
 
 
 def workspace_of(request: HttpRequest | Request) -> Workspace | None:

@@ -27,3 +27,6 @@ os.environ["VOICEPOOL_DATA"] = str(_servers.data_folder)
 os.environ["DJANGO_SETTINGS_MODULE"] = "portal.settings.test"
 # The conftests below this one may import models.
 django.setup()
+
+# People, workspaces, voices and jobs for every test that asks for them.
+pytest_plugins = ["tests.cast"]

@@ -11,7 +11,11 @@ from accounts.tenancy import owned_by
 
 def api_keys_of(workspace: Workspace) -> QuerySet[ApiKey]:
     """The workspace's keys that were not revoked, expired ones included, newest first."""
-    return owned_by(ApiKey.objects.all(), workspace).filter(revoked_at__isnull=True).order_by("-created_at", "-pk")
+    return (
+        owned_by(ApiKey.objects.all(), workspace)
+        .filter(revoked_at__isnull=True)
+        .order_by("-created_at", "-pk")
+    )
 
 
 def api_key_by_secret(key: str) -> ApiKey | None:
@@ -19,7 +23,9 @@ def api_key_by_secret(key: str) -> ApiKey | None:
 
     One query. Judges nothing: `accounts.services.api_keys.authenticate` does.
     """
-    membership = Membership.objects.filter(workspace_id=OuterRef("workspace_id"), user_id=OuterRef("created_by_id"))
+    membership = Membership.objects.filter(
+        workspace_id=OuterRef("workspace_id"), user_id=OuterRef("created_by_id")
+    )
     return (
         ApiKey.objects.filter(secret_sha256=key_sha256(key))
         .select_related("workspace", "created_by")

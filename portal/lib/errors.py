@@ -30,6 +30,10 @@ class DomainError(Exception):
             self.retry_after_s = retry_after_s
         super().__init__(self.code)
 
+    def details(self) -> dict[str, Any]:
+        """Further members of the problem that the API answers with: plain JSON values, for programs."""
+        return {}
+
     def text(self) -> str:
         """The message in the language that is active now."""
         message = str(self.message)

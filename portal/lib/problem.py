@@ -103,7 +103,7 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
         error = exceptions.PermissionDenied()
     elif isinstance(error, (OperationalError, InterfaceError, redis.RedisError)):
         # No connection, none free in the pool, a server that restarts: it passes, and clients try again on 503.
-        logger.exception("request_without_servers")
+        logger.error("request_without_servers", exc_info=error)
         error = ServiceUnavailable()
     if isinstance(error, DomainError):
         response = Response(problem_of(error), status=error.status, content_type=PROBLEM_CONTENT_TYPE)

@@ -7,6 +7,7 @@ import math
 import time
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 import redis
 from django.conf import settings
@@ -17,9 +18,12 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
-from rest_framework.views import APIView
 
 from portal.lib.http import client_address
+
+# This module is named in the REST framework's settings, which `rest_framework.views` reads while it loads.
+if TYPE_CHECKING:
+    from rest_framework.views import APIView
 
 logger = logging.getLogger(__name__)
 

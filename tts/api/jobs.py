@@ -1,0 +1,230 @@
+"""Jobs: submit, list, follow, hear, cancel, delete."""
+
+from __future__ import annotations
+
+import uuid
+from typing import cast
+
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
+
+from accounts.models import ApiKey, User
+from accounts.tenancy import require_workspace
+from billing.errors import InsufficientCredit, NoPrice
+from portal.lib.api_views import ApiView, ListView
+from portal.lib.http import client_address
+from portal.lib.logging import request_id_var
+from portal.lib.openapi import IDEMPOTENCY_KEY, INVALID_INPUT, JSON_BODY, RANGE, Refusal, problems
+from portal.lib.sse import TooManyStreams
+from portal.lib.strict_fields import read_query
+from portal.lib.throttling import SubmitThrottle
+from tts.api.examples import JOB_EXAMPLES, TEXT_REFUSALS
+from tts.api.representations import (
+    JobDetailSerializer,
+    JobSerializer,
+    QuoteSerializer,
+    job_detail_json,
+    job_json,
+    quote_json,
+)
+from tts.api.serializers import JobFilterSerializer, NewJobSerializer, NewQuoteSerializer, validated
+from tts.api.voices import NOT_MODIFIED, NOT_SATISFIABLE, WAV_ANSWERS
+from tts.errors import (
+    AudioNotReady,
+    IdempotencyKeyInvalid,
+    IdempotencyKeyReused,
+    JobAlreadyEnded,
+    JobNotFound,
+    QueueFull,
+    VoiceNotFound,
+)
+from tts.selectors.jobs import job_of, jobs_of, receipt_of
+from tts.services.fair_share import place_of
+from tts.services.jobs import cancel_job, delete_job
+from tts.services.quoting import quote
+from tts.services.submit import JobRequest, submit_job
+from tts.views.media import job_audio_response, job_events_response, job_stream_response
+
+SUBMITS = Refusal("rate_limited", 429, "Too many jobs in a minute; Retry-After says when to go on.")
+DOWNLOAD = OpenApiParameter(
+    "download",
+    OpenApiTypes.STR,
+    OpenApiParameter.QUERY,
+    description="Given: to be saved as a file, not played.",
+)
+LAST_EVENT_ID = OpenApiParameter(
+    "Last-Event-ID",
+    OpenApiTypes.INT,
+    OpenApiParameter.HEADER,
+    description="Of the last event seen; browsers send it.",
+)
+EVENTS = """Server-sent events from the job's present state to its end; the connection then closes.
+
+Each event has an `id`, its kind as `event`, and JSON as `data`: `queued` {position, starts_in_ms},
+`running` {segments_done, segment_count}, `segment` {index, state}, `first_audio` {at}, and at the end
+`succeeded`, `failed` {code, message} or `canceled`, each with {gpu_ms, audio_ms, charged_micros, has_audio}.
+A comment comes every 10 s when nothing else does."""
+LIVE = """The audio while it is made, as one WAV file whose header leaves the length open (0xFFFFFFFF): 24 kHz, mono, 16
+bit. It begins when the job does and ends when the job ends."""
+
+
+class JobsView(ListView):
+    def get_throttles(self) -> list[BaseThrottle]:
+        throttles = super().get_throttles()
+        return [*throttles, SubmitThrottle()] if self.request.method == "POST" else throttles
+
+    @extend_schema(
+        operation_id="jobs_list",
+        tags=["jobs"],
+        summary="List jobs",
+        description="Your jobs, newest first.",
+        parameters=[JobFilterSerializer],
+        responses={200: JobSerializer(many=True), **problems(INVALID_INPUT)},
+    )
+    def get(self, request: Request) -> Response:
+        filters = read_query(JobFilterSerializer, request.query_params)
+        return self.page_of(request, jobs_of(require_workspace(request), **filters), job_json)
+
+    @extend_schema(
+        operation_id="jobs_create",
+        tags=["jobs"],
+        summary="Speak a text",
+        description="Takes the job in and sets its highest price aside; the pool starts on it as soon as it can. "
+        "Follow `events_url`, hear it live at `stream_url`, or ask again until `state` is an end.",
+        parameters=[IDEMPOTENCY_KEY],
+        request=NewJobSerializer,
+        responses={
+            202: OpenApiResponse(
+                JobSerializer, description="Taken in, or (Idempotency-Replayed) taken in before."
+            ),
+            **problems(
+                *JSON_BODY,
+                *TEXT_REFUSALS,
+                IdempotencyKeyInvalid,
+                InsufficientCredit,
+                VoiceNotFound,
+                IdempotencyKeyReused,
+                QueueFull,
+                NoPrice,
+            ),
+        },
+        examples=JOB_EXAMPLES,
+    )
+    def post(self, request: Request) -> Response:
+        form = validated(NewJobSerializer, request.data)
+        submission = submit_job(
+            workspace=require_workspace(request),
+            user=cast(User, request.user),
+            api_key=request.auth if isinstance(request.auth, ApiKey) else None,
+            request=JobRequest(**form),
+            idempotency_key=request.headers.get("Idempotency-Key"),
+            client_address=client_address(request._request),
+            request_id=request_id_var.get(),
+        )
+        headers = {"Location": f"/api/v1/jobs/{submission.job.pk}"}
+        if not submission.created:
+            headers["Idempotency-Replayed"] = "true"
+        return Response(job_json(submission.job), status=202, headers=headers)
+
+
+class JobView(ApiView):
+    @extend_schema(
+        operation_id="jobs_retrieve",
+        tags=["jobs"],
+        summary="Get a job",
+        description="With its segments and their attempts, its place in the queue while it waits, and its receipt.",
+        responses={200: JobDetailSerializer, **problems(JobNotFound)},
+    )
+    def get(self, request: Request, job_id: uuid.UUID) -> Response:
+        job = job_of(require_workspace(request), job_id)
+        return Response(job_detail_json(job, place=place_of(job), receipt=receipt_of(job)))
+
+    @extend_schema(
+        operation_id="jobs_delete",
+        tags=["jobs"],
+        summary="Delete a job",
+        description="Text and audio go for good; one that waits or runs is canceled first. The receipt's figures "
+        "are kept.",
+        responses={204: None, **problems(JobNotFound)},
+    )
+    def delete(self, request: Request, job_id: uuid.UUID) -> Response:
+        delete_job(workspace=require_workspace(request), job_id=job_id)
+        return Response(status=204)
+
+
+class JobCancelView(ApiView):
+    @extend_schema(
+        operation_id="jobs_cancel",
+        tags=["jobs"],
+        summary="Cancel a job",
+        description="What waits is dropped; what is being spoken stops within a chunk and is charged until then.",
+        request=None,
+        responses={200: JobSerializer, **problems(JobNotFound, JobAlreadyEnded)},
+    )
+    def post(self, request: Request, job_id: uuid.UUID) -> Response:
+        return Response(job_json(cancel_job(workspace=require_workspace(request), job_id=job_id)))
+
+
+class JobAudioView(ApiView):
+    @extend_schema(
+        operation_id="jobs_audio",
+        tags=["jobs"],
+        summary="Get a job's audio",
+        description="WAV, 24 kHz, mono, 16 bit.",
+        parameters=[RANGE, DOWNLOAD],
+        responses={**WAV_ANSWERS, **NOT_MODIFIED, **NOT_SATISFIABLE, **problems(JobNotFound, AudioNotReady)},
+    )
+    def get(self, request: Request, job_id: uuid.UUID) -> HttpResponseBase:
+        job = job_of(require_workspace(request), job_id)
+        return job_audio_response(request._request, job, download="download" in request.query_params)
+
+
+class JobStreamView(ApiView):
+    @extend_schema(
+        operation_id="jobs_stream",
+        tags=["jobs"],
+        summary="Hear a job while it is made",
+        description=LIVE,
+        responses={
+            (200, "audio/wav"): OpenApiResponse(OpenApiTypes.BINARY, description="Chunks as they are made."),
+            **problems(JobNotFound, TooManyStreams),
+        },
+    )
+    def get(self, request: Request, job_id: uuid.UUID) -> HttpResponseBase:
+        return job_stream_response(request._request, job_of(require_workspace(request), job_id))
+
+
+class JobEventsView(ApiView):
+    @extend_schema(
+        operation_id="jobs_events",
+        tags=["jobs"],
+        summary="Follow a job",
+        description=EVENTS,
+        parameters=[LAST_EVENT_ID],
+        responses={
+            (200, "text/event-stream"): OpenApiResponse(
+                OpenApiTypes.STR, description="Events until the job ends."
+            ),
+            **problems(JobNotFound, TooManyStreams),
+        },
+    )
+    def get(self, request: Request, job_id: uuid.UUID) -> HttpResponseBase:
+        return job_events_response(request._request, job_of(require_workspace(request), job_id))
+
+
+class QuotesView(ApiView):
+    @extend_schema(
+        operation_id="quotes_create",
+        tags=["jobs"],
+        summary="Quote a text",
+        description="What a job would take and cost, without making it. Nothing is stored.",
+        request=NewQuoteSerializer,
+        responses={200: QuoteSerializer, **problems(*JSON_BODY, *TEXT_REFUSALS, VoiceNotFound, NoPrice)},
+    )
+    def post(self, request: Request) -> Response:
+        form = validated(NewQuoteSerializer, request.data)
+        return Response(quote_json(quote(workspace=require_workspace(request), **form)))

@@ -1,0 +1,315 @@
+"""What the API answers: voices, jobs, receipts and quotes, as schemas and as plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+from rest_framework import serializers
+
+from billing.api.serializers import MoneySerializer, money
+from tts.audio.quality import Verdict
+from tts.audio.report_json import report_as_json, stored_report
+from tts.failures import failure_text
+from tts.models import Attempt, Segment, SynthesisJob, Voice, VoiceKind
+from tts.selectors.jobs import Receipt
+from tts.services.fair_share import Place
+from tts.services.quoting import Quote
+from tts.states import AttemptState, JobClass, JobState, SegmentState
+from tts.views.cards import voice_name
+
+
+class CheckSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    state = serializers.ChoiceField(choices=["passed", "notice", "warning", "rejected"])
+    title = serializers.CharField()
+    message = serializers.CharField()
+    advice = serializers.CharField(help_text="What to do better; empty for what passed.")
+    measured = serializers.CharField(help_text="The figure with its unit; empty where there is none.")
+
+
+class QualitySerializer(serializers.Serializer[Any]):
+    """What was measured in the recording, and what follows from it."""
+
+    verdict = serializers.ChoiceField(choices=[verdict.value for verdict in Verdict])
+    message = serializers.CharField()
+    duration_s = serializers.FloatField()
+    speech_s = serializers.FloatField(help_text="Of it, speech.")
+    snr_db = serializers.FloatField(help_text="How far speech stands above what is heard between it.")
+    clipping_ratio = serializers.FloatField(help_text="Share of samples at full scale, 0 to 1.")
+    silence_ratio = serializers.FloatField(help_text="Share of time without speech, 0 to 1.")
+    bandwidth_hz = serializers.IntegerField(help_text="The highest frequency that carries speech.")
+    channel_count = serializers.IntegerField()
+    source_sample_rate_hz = serializers.IntegerField()
+    rms_dbfs = serializers.FloatField(help_text="Level of the speech.")
+    leading_silence_s = serializers.FloatField()
+    channels_differ = serializers.BooleanField(help_text="The channels differ; only the clearest is used.")
+    damaged = serializers.BooleanField(help_text="Parts of the file could not be read.")
+    checks = CheckSerializer(many=True)
+
+
+class ConsentSerializer(serializers.Serializer[Any]):
+    statement_version = serializers.CharField()
+    statement_locale = serializers.CharField()
+    agreed_at = serializers.DateTimeField()
+
+
+class VoiceSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    kind = serializers.ChoiceField(choices=VoiceKind.choices)
+    name = serializers.CharField()
+    language = serializers.CharField(help_text="ISO 639-1; empty where it was not given.")
+    transcript = serializers.CharField()
+    duration_ms = serializers.IntegerField(help_text="Of the recording; 0 for a preset voice.")
+    quality = QualitySerializer(allow_null=True)
+    consent = ConsentSerializer(allow_null=True)
+    audio_url = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class JobVoiceSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    kind = serializers.ChoiceField(choices=VoiceKind.choices)
+    name = serializers.CharField()
+
+
+class JobErrorSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class JobSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    state = serializers.ChoiceField(choices=JobState.choices)
+    voice = JobVoiceSerializer()
+    text = serializers.CharField()
+    language = serializers.CharField()
+    job_class = serializers.ChoiceField(choices=JobClass.choices)
+    mode = serializers.CharField()
+    seed = serializers.IntegerField()
+    speed = serializers.FloatField()
+    characters = serializers.IntegerField()
+    segment_count = serializers.IntegerField()
+    segments_done = serializers.IntegerField()
+    estimate_gpu_ms = serializers.IntegerField(help_text="What it was expected to take.")
+    gpu_ms = serializers.IntegerField(help_text="What was used and charged.")
+    audio_ms = serializers.IntegerField()
+    held = MoneySerializer(help_text="Set aside at most; what is not used comes back when the job ends.")
+    charged = MoneySerializer()
+    error = JobErrorSerializer(allow_null=True)
+    audio_url = serializers.CharField(allow_null=True, help_text="The whole audio, once there is any.")
+    stream_url = serializers.CharField(help_text="The audio while it is made.")
+    events_url = serializers.CharField(help_text="Server-sent events.")
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    first_audio_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    cancel_requested_at = serializers.DateTimeField(allow_null=True)
+
+
+class PlaceSerializer(serializers.Serializer[Any]):
+    position = serializers.IntegerField(help_text="1 is next.")
+    segments_ahead = serializers.IntegerField()
+    starts_in_ms = serializers.IntegerField(
+        allow_null=True, help_text="An estimate; null while no device takes work."
+    )
+
+
+class AttemptSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    attempt_number = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=AttemptState.choices)
+    device_name = serializers.CharField()
+    bound_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    first_chunk_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    gpu_ms = serializers.IntegerField()
+    audio_ms = serializers.IntegerField()
+    error_code = serializers.CharField()
+
+
+class SegmentSerializer(serializers.Serializer[Any]):
+    index = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=SegmentState.choices)
+    text = serializers.CharField()
+    characters = serializers.IntegerField()
+    audio_ms = serializers.IntegerField()
+    attempts = AttemptSerializer(many=True)
+
+
+class ReceiptLineSerializer(serializers.Serializer[Any]):
+    attempt_id = serializers.UUIDField()
+    attempt_number = serializers.IntegerField()
+    segment_index = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=AttemptState.choices)
+    device_name = serializers.CharField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    gpu_ms = serializers.IntegerField()
+    audio_ms = serializers.IntegerField()
+    characters = serializers.IntegerField()
+    charged = MoneySerializer()
+
+
+class ReceiptSerializer(serializers.Serializer[Any]):
+    """What the job used and cost as it stands now; final once the job has ended."""
+
+    characters = serializers.IntegerField()
+    gpu_ms = serializers.IntegerField()
+    audio_ms = serializers.IntegerField()
+    charged = MoneySerializer()
+    held = MoneySerializer()
+    gpu_second = MoneySerializer(help_text="The price of one GPU-second in the job's class.")
+    price_version = serializers.IntegerField()
+    lines = ReceiptLineSerializer(many=True)
+
+
+class JobDetailSerializer(JobSerializer):
+    place = PlaceSerializer(allow_null=True, help_text="While it waits.")
+    segments = SegmentSerializer(many=True)
+    receipt = ReceiptSerializer()
+
+
+class QuoteSerializer(serializers.Serializer[Any]):
+    characters = serializers.IntegerField()
+    segments = serializers.ListField(child=serializers.CharField())
+    estimate_audio_ms = serializers.IntegerField()
+    estimate_gpu_ms = serializers.IntegerField()
+    estimate = MoneySerializer(help_text="What to expect.")
+    held_gpu_ms = serializers.IntegerField()
+    held = MoneySerializer(help_text="What would be set aside: the job never costs more.")
+    price_version = serializers.IntegerField()
+
+
+def voice_json(voice: Voice) -> dict[str, Any]:
+    """The voice as VoiceSerializer describes it; names of presets and words are in the active language."""
+    report = stored_report(voice.quality)
+    consent = voice.consent
+    return {
+        "id": voice.pk,
+        "kind": voice.kind,
+        "name": voice_name(voice),
+        "language": voice.language,
+        "transcript": voice.transcript,
+        "duration_ms": voice.clip_ms,
+        "quality": report_as_json(report) if report else None,
+        "consent": {
+            "statement_version": consent.statement_version,
+            "statement_locale": consent.statement_locale,
+            "agreed_at": consent.created_at,
+        }
+        if consent
+        else None,
+        "audio_url": reverse("api_voice_audio", args=[voice.pk]),
+        "created_at": voice.created_at,
+    }
+
+
+_SAME_NAMES = (
+    "state",
+    "text",
+    "language",
+    "job_class",
+    "mode",
+    "seed",
+    "speed",
+    "characters",
+    "segment_count",
+    "segments_done",
+    "estimate_gpu_ms",
+    "gpu_ms",
+    "audio_ms",
+    "created_at",
+    "started_at",
+    "first_audio_at",
+    "finished_at",
+    "cancel_requested_at",
+)
+
+
+def job_json(job: SynthesisJob) -> dict[str, Any]:
+    """The job as JobSerializer describes it."""
+    currency = job.price_version.currency
+    return {
+        "id": job.pk,
+        **{name: getattr(job, name) for name in _SAME_NAMES},
+        "voice": {"id": job.voice_id, "kind": job.voice.kind, "name": voice_name(job.voice)},
+        "held": money(job.held_micros, currency),
+        "charged": money(job.charged_micros, currency),
+        "error": {"code": job.error_code, "message": failure_text(job.error_code)}
+        if job.error_code
+        else None,
+        "audio_url": reverse("api_job_audio", args=[job.pk]) if job.audio_key else None,
+        "stream_url": reverse("api_job_stream", args=[job.pk]),
+        "events_url": reverse("api_job_events", args=[job.pk]),
+    }
+
+
+def job_detail_json(job: SynthesisJob, *, place: Place | None, receipt: Receipt) -> dict[str, Any]:
+    """The job of `job_of`, with its segments at hand, as JobDetailSerializer describes it."""
+    return {
+        **job_json(job),
+        "place": vars(place) if place else None,
+        "segments": [_segment_json(segment) for segment in job.segments.all()],
+        "receipt": _receipt_json(receipt),
+    }
+
+
+def _segment_json(segment: Segment) -> dict[str, Any]:
+    names = ("index", "state", "text", "characters", "audio_ms")
+    return {
+        **{name: getattr(segment, name) for name in names},
+        "attempts": [_attempt_json(attempt) for attempt in segment.attempts.all()],
+    }
+
+
+_ATTEMPT_NAMES = (
+    "id",
+    "attempt_number",
+    "state",
+    "bound_at",
+    "started_at",
+    "first_chunk_at",
+    "finished_at",
+    "gpu_ms",
+    "audio_ms",
+    "error_code",
+)
+
+
+def _attempt_json(attempt: Attempt) -> dict[str, Any]:
+    return {**{name: getattr(attempt, name) for name in _ATTEMPT_NAMES}, "device_name": attempt.device.name}
+
+
+def _receipt_json(receipt: Receipt) -> dict[str, Any]:
+    currency = receipt.currency
+    lines = []
+    for line in receipt.lines:
+        values = dict(vars(line))
+        values["charged"] = money(values.pop("charged_micros"), currency)
+        lines.append(values)
+    return {
+        "characters": receipt.characters,
+        "gpu_ms": receipt.gpu_ms,
+        "audio_ms": receipt.audio_ms,
+        "charged": money(receipt.amount_micros, currency),
+        "held": money(receipt.held_micros, currency),
+        "gpu_second": money(receipt.gpu_second_micros, currency),
+        "price_version": receipt.price_version,
+        "lines": lines,
+    }
+
+
+def quote_json(quote: Quote) -> dict[str, Any]:
+    """The quote as QuoteSerializer describes it."""
+    return {
+        "characters": quote.characters,
+        "segments": quote.segments,
+        "estimate_audio_ms": quote.estimate_audio_ms,
+        "estimate_gpu_ms": quote.estimate_gpu_ms,
+        "estimate": money(quote.estimate_micros, quote.currency),
+        "held_gpu_ms": quote.held_gpu_ms,
+        "held": money(quote.held_micros, quote.currency),
+        "price_version": quote.price_version,
+    }

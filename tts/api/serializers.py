@@ -1,0 +1,123 @@
+"""What callers send: jobs, quotes, voices, and the filters of lists."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.utils.translation import gettext_lazy as _
+from rest_framework import serializers
+
+from accounts.consent_statements import current_statement
+from portal.lib.strict_fields import (
+    RawTextField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictFloatField,
+    StrictIntegerField,
+    StrictSerializer,
+    StrictUUIDField,
+)
+from tts.audio.limits import BEST_CLIP_SECONDS, MAX_CLIP_SECONDS, MAX_UPLOAD_BYTES, MIN_CLIP_SECONDS
+from tts.forms import MAX_SEARCH_CHARACTERS, MAX_SEED, MAX_SPEED, MIN_SPEED
+from tts.languages import LANGUAGES
+from tts.models import VoiceKind
+from tts.services.voices import MAX_NAME_CHARACTERS
+from tts.states import JobClass, JobState
+
+MAX_TRANSCRIPT_CHARACTERS: Final = 500
+LANGUAGE_CODES: Final = [language.code for language in LANGUAGES]
+
+
+class NewQuoteSerializer(StrictSerializer):
+    voice_id = StrictUUIDField(help_text="Of a voice of yours or a preset one.")
+    text = RawTextField(help_text="What is to be spoken. It is cut into segments at the ends of sentences.")
+    language = StrictCharField(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=10,
+        help_text="ISO 639-1 code of the text's language; empty: as the text is written, mixed ones too.",
+    )
+    job_class = StrictChoiceField(
+        choices=JobClass.choices,
+        required=False,
+        default=JobClass.INTERACTIVE.value,
+        help_text="How urgent; each class has its price and its share of the pool.",
+    )
+    speed = StrictFloatField(
+        required=False,
+        default=1.0,
+        min_value=MIN_SPEED,
+        max_value=MAX_SPEED,
+        help_text="1 is as the voice speaks.",
+    )
+
+
+class NewJobSerializer(NewQuoteSerializer):
+    mode = StrictChoiceField(
+        choices=[("plain", _("Plain text"))],
+        required=False,
+        default="plain",
+        help_text="How the text is read.",
+    )
+    seed = StrictIntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=0,
+        max_value=MAX_SEED,
+        help_text="The same text, voice, settings and seed sound the same. Without one, one is drawn.",
+    )
+
+
+class NewVoiceSerializer(StrictSerializer):
+    """A form (multipart/form-data): its values are texts."""
+
+    file = serializers.FileField(
+        allow_empty_file=True,  # the clip's own rules say it better, with a code
+        help_text=f"A recording of one person: {MIN_CLIP_SECONDS:g} to {MAX_CLIP_SECONDS:g} s, best "
+        f"{BEST_CLIP_SECONDS[0]} to {BEST_CLIP_SECONDS[1]} s, at most {MAX_UPLOAD_BYTES // 1024**2} MiB. "
+        "WAV, FLAC, MP3, M4A, AAC, OGG, Opus or WebM; the kind is told by the content.",
+    )
+    name = serializers.CharField(max_length=MAX_NAME_CHARACTERS, allow_blank=True)
+    language = StrictChoiceField(
+        choices=LANGUAGE_CODES,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Spoken in the recording.",
+    )
+    transcript = serializers.CharField(
+        max_length=MAX_TRANSCRIPT_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="What is said in the recording, word for word; makes the clone better where it is given.",
+    )
+    consent = serializers.BooleanField(
+        help_text=f"“true”: you agree to this statement, which is kept: {current_statement('en').text}"
+    )
+
+
+class RenameVoiceSerializer(StrictSerializer):
+    name = StrictCharField(max_length=MAX_NAME_CHARACTERS, allow_blank=True)
+
+
+class VoiceFilterSerializer(StrictSerializer):
+    kind = StrictChoiceField(choices=VoiceKind.choices, required=False, help_text="Only of this kind.")
+
+
+class JobFilterSerializer(StrictSerializer):
+    state = StrictChoiceField(choices=JobState.choices, required=False, help_text="Only in this state.")
+    voice_id = StrictUUIDField(required=False, help_text="Only spoken by this voice.")
+    search = StrictCharField(
+        required=False, allow_blank=True, max_length=MAX_SEARCH_CHARACTERS, help_text="Words of the text."
+    )
+
+
+def validated(serializer_class: type[StrictSerializer], data: Any) -> dict[str, Any]:
+    """The checked input. Raises ValidationError."""
+    form = serializer_class(data=data)
+    form.is_valid(raise_exception=True)
+    checked: dict[str, Any] = form.validated_data
+    return checked

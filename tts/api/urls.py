@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from django.urls import path
+
+from tts.api import jobs, voices
+
+urlpatterns = [
+    path("voices", voices.VoicesView.as_view(), name="api_voices"),
+    path("voices/<uuid:voice_id>", voices.VoiceView.as_view(), name="api_voice"),
+    path("voices/<uuid:voice_id>/audio", voices.VoiceAudioView.as_view(), name="api_voice_audio"),
+    path("jobs", jobs.JobsView.as_view(), name="api_jobs"),
+    path("jobs/<uuid:job_id>", jobs.JobView.as_view(), name="api_job"),
+    path("jobs/<uuid:job_id>/cancel", jobs.JobCancelView.as_view(), name="api_job_cancel"),
+    path("jobs/<uuid:job_id>/audio", jobs.JobAudioView.as_view(), name="api_job_audio"),
+    path("jobs/<uuid:job_id>/stream", jobs.JobStreamView.as_view(), name="api_job_stream"),
+    path("jobs/<uuid:job_id>/events", jobs.JobEventsView.as_view(), name="api_job_events"),
+    path("quotes", jobs.QuotesView.as_view(), name="api_quotes"),
+]
