@@ -85,7 +85,7 @@ def _name_of(key: str) -> str:
 
 
 def job_events_response(request: HttpRequest, job: SynthesisJob) -> HttpResponseBase:
-    """The job's events from where the client was cut off (Last-Event-ID), as long as it lives. Raises TooManyStreams."""
+    """The job's events from where the client was cut off (Last-Event-ID) to its end. Raises TooManyStreams."""
     after = request.headers.get("Last-Event-ID", "")
     return event_stream_response(request, job_events(job, after=after if EVENT_ID.fullmatch(after) else "0"))
 

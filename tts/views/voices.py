@@ -158,11 +158,19 @@ def voice_delete(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponse:
     return redirect("voices")
 
 
+def _report_of(found: Voice) -> QualityReport | None:
+    """The stored report; None where there is none that this version can read."""
+    try:
+        return QualityReport.from_dict(found.quality) if found.quality else None
+    except ValueError:
+        return None
+
+
 def _voice_page(
     request: HttpRequest, workspace: Workspace, found: Voice, form: RenameForm, *, status: int = 200
 ) -> HttpResponse:
     name = voice_name(found)
-    report = QualityReport.from_dict(found.quality) if found.quality else None
+    report = _report_of(found)
     jobs = jobs_of(workspace, voice_id=found.pk)
     context = {
         "voice": found,
