@@ -20,3 +20,10 @@ def create_personal_workspace(*, user: User) -> Workspace:
     workspace = Workspace.objects.create(name=user.email.partition("@")[0][:100], kind=WorkspaceKind.PERSONAL)
     Membership.objects.create(workspace=workspace, user=user, role=Role.OWNER)
     return workspace
+
+
+@transaction.atomic
+def platform_workspace() -> Workspace:
+    """The platform's own workspace, which nobody is a member of; made when there is none."""
+    existing = Workspace.objects.filter(kind=WorkspaceKind.PLATFORM).order_by("created_at").first()
+    return existing or Workspace.objects.create(name="VoicePool", kind=WorkspaceKind.PLATFORM)

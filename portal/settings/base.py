@@ -202,7 +202,9 @@ SPECTACULAR_SETTINGS = {
     "RateLimit how many requests may follow.",
     "VERSION": "1",
     "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "OAS_VERSION": "3.1.0",
     "COMPONENT_SPLIT_REQUEST": True,
+    "COMPONENT_SPLIT_PATCH": False,
     # The session of our own pages is no way in for programs.
     "AUTHENTICATION_WHITELIST": ["accounts.api.auth.ApiKeyAuthentication"],
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
@@ -239,6 +241,8 @@ LOGGING = {
 VOICEPOOL: dict[str, Any] = {
     "CPU_ENGINE": env_text("VOICEPOOL_CPU_ENGINE", "kokoro"),
     "CPU_ENGINE_SETTINGS": env_text("VOICEPOOL_CPU_ENGINE_SETTINGS", "{}"),
+    # Whether the clock has the preset voices speak a sample each, for the landing page.
+    "PRESET_SAMPLES": env_bool("VOICEPOOL_PRESET_SAMPLES", True),
     "WELCOME_GPU_SECONDS": env_int("WELCOME_GPU_SECONDS", 300),
     "OUTBOX": env_bool("VOICEPOOL_OUTBOX", False),
     "REQUESTS_PER_MINUTE": env_int("REQUESTS_PER_MINUTE", 300),

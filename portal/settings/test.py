@@ -8,6 +8,8 @@ os.environ.setdefault("DATABASE_URL", "postgres://localhost/voicepool")
 os.environ.setdefault("REDIS_URL", "redis://127.0.0.1:6379/0")
 os.environ.setdefault("VOICEPOOL_DATA", os.path.join(tempfile.gettempdir(), "voicepool-test"))
 os.environ.setdefault("VOICEPOOL_CPU_ENGINE", "simulated")
+# They would be jobs that no test asked for.
+os.environ.setdefault("VOICEPOOL_PRESET_SAMPLES", "false")
 
 from portal.settings.base import *  # noqa: E402, F403
 from portal.settings.base import DATABASES  # noqa: E402

@@ -8,13 +8,16 @@ import threading
 from types import FrameType
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError, connection
 
+from tts.services.preset_samples import ensure_preset_samples
 from tts.services.sweep import sweep
 
 logger = logging.getLogger(__name__)
 TICK_S = 1.0
+SAMPLES_EVERY_TICKS = 5
 # PostgreSQL's advisory lock of the leading clock: "VPCL" in ASCII.
 LEADER_LOCK = 0x5650434C
 
@@ -24,6 +27,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
     # The database session that holds the leader's lock, while this clock leads.
     _leading_on: object | None = None
+    _ticks = 0
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop_requested = threading.Event()
@@ -37,12 +41,18 @@ class Command(BaseCommand):
             try:
                 if self._leads():
                     sweep()
+                    self._every_few_seconds()
             except DatabaseError as error:
                 # The lock went with the connection; whoever connects first leads.
                 logger.warning("clock_without_database", extra={"error": type(error).__name__})
                 connection.close()
                 self._leading_on = None
         connection.close()
+
+    def _every_few_seconds(self) -> None:
+        self._ticks += 1
+        if self._ticks % SAMPLES_EVERY_TICKS == 0 and settings.VOICEPOOL["PRESET_SAMPLES"]:
+            ensure_preset_samples()
 
     def _leads(self) -> bool:
         """Whether this clock holds the leader's lock. Held by the session: it is free again when the process ends."""
