@@ -67,9 +67,7 @@ def test_pages_hold_nothing_inline(
     assert not re.findall(r"<script(?![^>]*\ssrc=)[^>]*>", page)
 
 
-def test_submit_makes_one_job_however_often_the_form_is_sent(
-    alice: User, alice_client: Client, alices_voice: Voice
-) -> None:
+def test_a_form_sent_twice_makes_one_job(alice: User, alice_client: Client, alices_voice: Voice) -> None:
     fields = studio_fields(alices_voice)
     first = alice_client.post(reverse("studio"), fields)
     second = alice_client.post(reverse("studio"), fields)
@@ -133,9 +131,7 @@ def test_another_workspaces_voice_cannot_be_used(charlie_client: Client, alices_
     assert SynthesisJob.objects.count() == 0
 
 
-def test_quote_tells_characters_segments_and_price_and_stores_nothing(
-    alice_client: Client, alices_voice: Voice
-) -> None:
+def test_quote_tells_the_price_and_stores_nothing(alice_client: Client, alices_voice: Voice) -> None:
     long_text = "This is a sentence of some length that is said again. " * 12
     response = alice_client.post(
         reverse("quote_page"), studio_fields(alices_voice, text=long_text), headers=HTMX
@@ -191,9 +187,7 @@ def test_say_it_again_is_a_new_job_with_another_seed(alice_client: Client, alice
     assert again.seed != alices_job.seed
 
 
-def test_a_waiting_job_is_canceled_and_its_hold_released(
-    alice: User, alice_client: Client, alices_job: SynthesisJob
-) -> None:
+def test_a_waiting_job_is_canceled(alice: User, alice_client: Client, alices_job: SynthesisJob) -> None:
     response = alice_client.post(
         reverse("job_cancel", args=[alices_job.pk]), {"next": "https://evil.example/"}
     )
