@@ -170,7 +170,8 @@ class _Decoding:
                 packet = next(packets)
             except StopIteration:
                 return
-            except (av.error.FFmpegError, ValueError):
+            except (av.error.FFmpegError, ValueError, OSError):
+                # OSError: the file sends the demuxer to a place that no file has.
                 self._error_count += 1
                 return
             try:

@@ -18,6 +18,7 @@ from tts.audio.limits import (
     MIN_SAMPLE_RATE_HZ,
 )
 from tts.audio.quality import QualityReport
+from tts.audio.report_json import report_as_json
 
 _LIMITS: dict[str, Any] = {
     "minimum_s": round(MIN_CLIP_SECONDS),
@@ -152,6 +153,9 @@ class ClipQualityRejected(ClipRejected):
     def __init__(self, *, report: QualityReport, **params: Any) -> None:
         self.report = report
         super().__init__(**params)
+
+    def details(self) -> dict[str, Any]:
+        return {"quality": report_as_json(self.report)}
 
 
 class ClipInspectionUnavailable(ServiceUnavailable):

@@ -62,8 +62,9 @@ CHILD_WORKING_MEMORY_BYTES: Final = 128 * 1024 * 1024
 # Decoding and measuring 30 s takes about 0.5 s of processor time; a bomb is cut off at four times that.
 CHILD_CPU_SECONDS: Final = 2
 
-# Waiting time, start-up included. Only a host that is badly overloaded comes near it.
-CHILD_WALL_SECONDS: Final = 10.0
+# Waiting time, start-up included. Half a second is usual; only a badly overloaded host comes near the limit,
+# which lies below the 30 s after which gunicorn gives up on a request.
+CHILD_WALL_SECONDS: Final = 20.0
 
 # Its answer is a small report and at most 30 s of PCM (1.44 MB). It can write no more than this to any file.
 CHILD_MAX_OUTPUT_BYTES: Final = 2 * 1024 * 1024

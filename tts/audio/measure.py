@@ -140,7 +140,8 @@ def _speaking_channel(channels: list[Samples]) -> int:
     low, high = (round(hz * _WINDOW_SECONDS) for hz in _SPEECH_BAND_HZ)
     scores = []
     for samples in channels:
-        spectrum = np.fft.rfft(_windows(samples), axis=1)[:, low:high]
+        # Hann: hum next to the band must not leak into it.
+        spectrum = np.fft.rfft(_windows(samples) * np.hanning(_WINDOW_SAMPLES), axis=1)[:, low:high]
         energy = np.sum(spectrum.real**2 + spectrum.imag**2, axis=1)
         scores.append(float(np.percentile(energy, 90) - np.percentile(energy, 10)))
     return int(np.argmax(scores))

@@ -31,10 +31,10 @@ def report_as_json(report: QualityReport) -> dict[str, Any]:
 
 
 def stored_report(stored: Mapping[str, Any] | None) -> QualityReport | None:
-    """The report that a voice keeps, judged by today's rules; None where there is none or it cannot be read."""
+    """The report that a voice keeps, as it was judged then; None where there is none that can be read."""
     if not stored:
         return None
     try:
-        return QualityReport.from_figures(QualityFigures.from_dict(stored))
+        return QualityReport.from_dict(stored)
     except ValueError:
         return None
