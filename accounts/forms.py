@@ -83,7 +83,11 @@ class ReauthenticateForm(allauth_forms.ReauthenticateForm):  # type: ignore[misc
 class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
     """Name and language of the person who is signed in."""
 
-    locale = forms.ChoiceField(label=_("Language"), help_text=_("Of these pages and of the mails to you."))
+    locale = forms.ChoiceField(
+        label=_("Language"),
+        choices=[(code, LANGUAGE_NAMES[code]) for code, _name in settings.LANGUAGES],
+        help_text=_("Of these pages and of the mails to you."),
+    )
 
     class Meta:
         model = User
@@ -92,9 +96,6 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["display_name"].widget.attrs["autocomplete"] = "name"
-        locale = self.fields["locale"]
-        assert isinstance(locale, forms.ChoiceField)
-        locale.choices = [(code, LANGUAGE_NAMES[code]) for code, _name in settings.LANGUAGES]
 
 
 class NewKeyForm(forms.Form):

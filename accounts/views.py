@@ -14,8 +14,8 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
-from django.utils.translation import override
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -104,8 +104,13 @@ def key_revoke(request: HttpRequest, key_id: uuid.UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def account_settings(request: HttpRequest) -> HttpResponse:
     """Name and language; the ways to the other settings of the account."""
-    user = User.objects.get(pk=request.user.pk)
-    form = ProfileForm(request.POST if request.method == "POST" else None, instance=user)
+    user = User.objects.get(pk=cast(User, request.user).pk)
+    form = ProfileForm(
+        request.POST if request.method == "POST" else None,
+        instance=user,
+        # Who never chose a language sees the one that the browser asked for.
+        initial={"locale": user.locale or get_language()},
+    )
     if request.method == "POST" and form.is_valid():
         user.save(update_fields=list(form.cleaned_data))
         return _saved(request, language=user.locale)

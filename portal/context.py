@@ -79,7 +79,7 @@ class Frame:
 
     @property
     def here(self) -> str:
-        """Where a switch leads back to: this page. Only GET can be repeated, so a form's answer leads to its address."""
+        """Where a switch leads back to: this page, or the address of the form that it answers."""
         return self._request.get_full_path() if self._request.method == "GET" else self._request.path
 
     @cached_property
@@ -88,13 +88,18 @@ class Frame:
         here = match.url_name if match is not None else None
         here = _BELONGS_TO.get(here, here) if here else None
         return [
-            Place(name, label, icon, reverse(name), name == here, on_phone) for name, label, icon, on_phone in PLACES
+            Place(name, label, icon, reverse(name), name == here, on_phone)
+            for name, label, icon, on_phone in PLACES
         ]
 
     @property
     def settings_current(self) -> bool:
         match = getattr(self._request, "resolver_match", None)
-        return match is not None and match.url_name in ("account_settings", "account_change_password", "account_email")
+        return match is not None and match.url_name in (
+            "account_settings",
+            "account_change_password",
+            "account_email",
+        )
 
     @cached_property
     def initial(self) -> str:

@@ -25,12 +25,24 @@ MODULES = (
 )
 # What the framework refuses by itself: code, status, text. The codes are portal.lib.problem's.
 FRAMEWORK_ERRORS = (
-    ("not_authenticated", 401, _("No API key came with the request. Send “Authorization: Bearer vp_live_…”.")),
+    (
+        "not_authenticated",
+        401,
+        _("No API key came with the request. Send “Authorization: Bearer vp_live_…”."),
+    ),
     ("forbidden", 403, _("This key or account may not do this.")),
-    ("csrf_failed", 403, _("This form was open for too long, or cookies are off. Reload the page and send it again.")),
+    (
+        "csrf_failed",
+        403,
+        _("This form was open for too long, or cookies are off. Reload the page and send it again."),
+    ),
     ("method_not_allowed", 405, _("This address does not know this method.")),
     ("not_acceptable", 406, _("This address answers with another kind of content than was asked for.")),
-    ("unsupported_media_type", 415, _("The body is of a kind that this address does not read. Send JSON, or a form with files.")),
+    (
+        "unsupported_media_type",
+        415,
+        _("The body is of a kind that this address does not read. Send JSON, or a form with files."),
+    ),
     ("malformed_request", 400, _("The body cannot be read: it is not valid JSON, or not a complete form.")),
     ("rate_limited", 429, _("Too many requests came in a short time. Wait as long as Retry-After says.")),
     ("internal_error", 500, _("Something broke on our side. Nothing was charged. Quote the request id.")),
@@ -57,10 +69,20 @@ def documented_errors() -> list[DocumentedError]:
     """One row per code, by code. Texts are in the active language; what differs by case stands as `…`."""
     for name in MODULES:
         import_module(name)
-    found = {code: DocumentedError(code, status, str(text), status in (429, 503)) for code, status, text in FRAMEWORK_ERRORS}
+    found = {
+        code: DocumentedError(code, status, str(text), status in (429, 503))
+        for code, status, text in FRAMEWORK_ERRORS
+    }
     for error in _subclasses(DomainError):
         # A base class of several errors has no code of its own.
-        if "code" in vars(error) and error.__module__.split(".")[0] in ("accounts", "billing", "portal", "tts"):
+        if "code" in vars(error) and error.__module__.split(".")[0] in (
+            "accounts",
+            "billing",
+            "portal",
+            "tts",
+        ):
             retryable = error.retry_after_s is not None or error.status in (429, 503)
-            found[error.code] = DocumentedError(error.code, error.status, PLACE.sub("…", str(error.message)), retryable)
+            found[error.code] = DocumentedError(
+                error.code, error.status, PLACE.sub("…", str(error.message)), retryable
+            )
     return sorted(found.values(), key=lambda row: row.code)

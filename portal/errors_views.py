@@ -51,10 +51,14 @@ def too_many_requests(request: HttpRequest) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    message = _("This form was open for too long, or cookies are off. Go back, reload the page and send it again.")
+    message = _(
+        "This form was open for too long, or cookies are off. Go back, reload the page and send it again."
+    )
     return _answer(request, code="csrf_failed", status=403, message=message)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    message = _("Something broke on our side. Nothing was charged. Quote the request id when you write to us.")
+    message = _(
+        "Something broke on our side. Nothing was charged. Quote the request id when you write to us."
+    )
     return _answer(request, code="internal_error", status=500, message=message)

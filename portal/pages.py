@@ -69,7 +69,11 @@ def landing(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated and "stay" not in request.GET:
         return redirect("studio")
     samples = landing_samples()
-    context = {"samples": samples, "no_sample": not any(sample.ready for sample in samples), "prices": _prices()}
+    context = {
+        "samples": samples,
+        "no_sample": not any(sample.ready for sample in samples),
+        "prices": _prices(),
+    }
     return render(request, "portal/landing.html", context)
 
 
@@ -111,5 +115,9 @@ def consent_wording(request: HttpRequest) -> HttpResponse:
     """What one agrees to when a voice is cloned, in all languages, the reader's first."""
     here = get_language()
     texts = sorted(STATEMENTS[CURRENT_VERSION].items(), key=lambda item: item[0] != here)
-    statements = [{"locale": locale, "language": LANGUAGE_NAMES[locale], "text": text} for locale, text in texts]
-    return render(request, "portal/consent_wording.html", {"version": CURRENT_VERSION, "statements": statements})
+    statements = [
+        {"locale": locale, "language": LANGUAGE_NAMES[locale], "text": text} for locale, text in texts
+    ]
+    return render(
+        request, "portal/consent_wording.html", {"version": CURRENT_VERSION, "statements": statements}
+    )

@@ -44,7 +44,10 @@ def measure_service_state() -> ServiceState:
     slots = ready_slot_count()
     if not slots:
         return ServiceState("degraded", 0)
-    waiting = Segment.objects.filter(state=SegmentState.QUEUED).aggregate(total=Sum("estimate_gpu_ms"))["total"] or 0
+    waiting = (
+        Segment.objects.filter(state=SegmentState.QUEUED).aggregate(total=Sum("estimate_gpu_ms"))["total"]
+        or 0
+    )
     wait_ms = waiting // slots
     return ServiceState("busy" if wait_ms >= BUSY_FROM_MS else "normal", wait_ms)
 

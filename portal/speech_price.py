@@ -15,7 +15,7 @@ MS_PER_SECOND = 1000
 
 @dataclass(frozen=True)
 class ClassPrice:
-    """`gpu_second_micros` is the price; `audio_minute_micros` what a minute of speech costs at the engine's usual speed."""
+    """`audio_minute_micros` is what a minute of speech costs at the engine's usual speed."""
 
     job_class: JobClass
     gpu_second_micros: int

@@ -31,7 +31,9 @@ def set_theme(request: HttpRequest) -> HttpResponse:
     chosen = request.POST.get("theme", "")
     if chosen in {theme.code for theme in THEMES} - {FOLLOW_THE_SYSTEM}:
         # Read by theme.js too, which changes the colours without asking the server.
-        response.set_cookie(THEME_COOKIE, chosen, max_age=YEAR_SECONDS, samesite="Lax", secure=request.is_secure())
+        response.set_cookie(
+            THEME_COOKIE, chosen, max_age=YEAR_SECONDS, samesite="Lax", secure=request.is_secure()
+        )
     else:
         response.delete_cookie(THEME_COOKIE, samesite="Lax")
     return response

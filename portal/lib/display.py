@@ -77,7 +77,10 @@ def seconds_text(duration_ms: int) -> str:
         return gettext("%(seconds)s s") % {"seconds": f"{duration_ms / MS_PER_SECOND:.1f}"}
     seconds = (duration_ms + 500) // MS_PER_SECOND
     if seconds < MS_PER_HOUR // MS_PER_SECOND:
-        return gettext("%(minutes)d min %(seconds)02d s") % {"minutes": seconds // 60, "seconds": seconds % 60}
+        return gettext("%(minutes)d min %(seconds)02d s") % {
+            "minutes": seconds // 60,
+            "seconds": seconds % 60,
+        }
     minutes = seconds // 60
     return gettext("%(hours)d h %(minutes)02d min") % {"hours": minutes // 60, "minutes": minutes % 60}
 

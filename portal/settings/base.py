@@ -25,7 +25,7 @@ INSTALLED_APPS = [
     "accounts",
     "billing",
     "tts",
-    "django.contrib.admin",
+    "portal.console.apps.RecordsConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -119,6 +119,7 @@ ACCOUNT_SESSION_REMEMBER = True
 # One address per account; a new one counts once it is verified, and asks for the password first.
 ACCOUNT_CHANGE_EMAIL = True
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_REAUTHENTICATION_METHODS = {"password"}
 # A changed password or address is told by mail, so that its owner notices.
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_FORMS = {
@@ -135,6 +136,8 @@ ALLAUTH_TRUSTED_PROXY_COUNT = env_int("TRUSTED_PROXY_COUNT", 0)
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "studio"
 EMAIL_SUBJECT_PREFIX = ""
+# Only where mail is kept as files: the embedded stack, whose outbox page reads them.
+EMAIL_FILE_PATH = DATA_DIR / "outbox"
 DEFAULT_FROM_EMAIL = env_text("DEFAULT_FROM_EMAIL", "VoicePool <no-reply@localhost>")
 
 LANGUAGE_CODE = "en"

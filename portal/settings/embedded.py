@@ -5,10 +5,8 @@ import os
 os.environ.setdefault("VOICEPOOL_OUTBOX", "true")
 
 from portal.settings.base import *  # noqa: E402, F403
-from portal.settings.base import DATA_DIR  # noqa: E402
 
 # Mail is kept as files that the outbox page shows to a browser on this machine.
 EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
-EMAIL_FILE_PATH = DATA_DIR / "outbox"
 # Any name may lead here while it runs on a person's own machine; production names its hosts.
 ALLOWED_HOSTS = ["*"]

@@ -76,24 +76,26 @@ def icon(name: str, size: str = "", label: str = "") -> SafeString:
 
 @register.simple_tag
 def badge(state: str, label: str) -> SafeString:
-    """A state as a word with a shape and a colour. `state` is a state's value or a tone (ok, live, wait, warn, bad, idle)."""
+    """A word with a shape and a colour. `state` is a state's value or a tone: ok, live, wait, warn, bad, idle."""
     tone = TONES.get(state, state)
     shape = icon(TONE_ICONS[tone], "small") if tone in TONE_ICONS else ""
     look = "" if tone in ("idle", "wait") else f" badge--{tone}"
-    return format_html('<span class="badge{}{}">{}{}</span>', look, "" if shape else " badge--plain", shape, label)
+    return format_html(
+        '<span class="badge{}{}">{}{}</span>', look, "" if shape else " badge--plain", shape, label
+    )
 
 
 @register.simple_tag
 def waveform(peaks: Iterable[int]) -> SafeString:
     """Bars from heights of 0 to 100 as one SVG path that stretches to its box."""
-    heights = [min(100, max(0, int(peak))) for peak in peaks]
+    heights = [min(100, max(2, int(peak))) for peak in peaks]
     # Each bar is 2 units wide in a step of 3, around the middle line; silence still shows a hairline.
-    path = "".join(f"M{index * 3} {50 - max(height, 2) / 2:g}h2v{max(height, 2):g}h-2z" for index, height in enumerate(heights))
+    bars = (f"M{index * 3} {50 - height / 2:g}h2v{height:g}h-2z" for index, height in enumerate(heights))
     return format_html(
         '<svg class="wave" viewBox="0 0 {} 100" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
         '<path d="{}"/></svg>',
         max(1, len(heights) * 3 - 1),
-        path,
+        "".join(bars),
     )
 
 
@@ -149,7 +151,8 @@ def _time_element(moment_at: datetime | None, formats: dict[str, str], kind: str
     local = timezone.localtime(moment_at)
     text = date_format(local, formats.get(get_language() or "", formats["en"]))
     zone = "" if kind == "date" else f" {local.tzname()}"
-    return format_html('<time datetime="{}" data-local="{}">{}{}</time>', local.isoformat(timespec="seconds"), kind, text, zone)
+    exact = local.isoformat(timespec="seconds")
+    return format_html('<time datetime="{}" data-local="{}">{}{}</time>', exact, kind, text, zone)
 
 
 @register.filter
@@ -183,12 +186,14 @@ def control(field: BoundField, extra_class: str = "") -> SafeString:
 @register.simple_tag
 def attributes(**values: Any) -> SafeString:
     """HTML attributes from keyword arguments, empty ones left out; `data_x_y` becomes `data-x-y`."""
-    return flatatt({name.replace("_", "-"): value for name, value in values.items() if value not in (None, "", False)})
+    return flatatt(
+        {name.replace("_", "-"): value for name, value in values.items() if value not in (None, "", False)}
+    )
 
 
 @register.filter
 def error_base(status: int | str) -> str:
-    """What an error page stands on: the full frame, or nothing that needs a database when we are the ones who failed."""
+    """What an error page stands on: the full frame, or, when the fault is ours, nothing that needs a database."""
     return "base.html" if isinstance(status, int) and status < 500 else "bare.html"
 
 
@@ -206,4 +211,8 @@ def error_heading(status: int | str) -> str:
         500: _("Something broke on our side"),
         503: _("Not right now"),
     }
-    return str(headings.get(status, _("That did not work"))) if isinstance(status, int) else str(_("That did not work"))
+    return (
+        str(headings.get(status, _("That did not work")))
+        if isinstance(status, int)
+        else str(_("That did not work"))
+    )
