@@ -19,4 +19,19 @@ function startCounter(output) {
   show();
 }
 
+// What was opened stays open when the next quote replaces it.
+const opened = new Set();
+document.addEventListener(
+  "toggle",
+  (event) => {
+    if (!event.target.matches("#quote-extra details")) return;
+    if (event.target.open) opened.add(event.target.id);
+    else if (event.target.isConnected) opened.delete(event.target.id);
+  },
+  true,
+);
+
 bind("[data-counter-of]", startCounter);
+bind("#quote-extra details", (details) => {
+  details.open = opened.has(details.id);
+});

@@ -13,7 +13,6 @@ from django.utils.text import Truncator
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
-from tts import storage
 from tts.audio.quality import Verdict
 from tts.engine.catalogue import PRESET_VOICES
 from tts.languages import language_name
@@ -102,7 +101,6 @@ def voice_card(voice: Voice) -> VoiceCard:
     """The card of a voice of `voices_of` (which counts its jobs) or of a preset."""
     name = voice_name(voice)
     is_preset = voice.kind == VoiceKind.PRESET
-    silent = is_preset and not storage.exists(storage.preset_sample_key(voice.preset_key))
     return VoiceCard(
         voice_id=voice.pk,
         name=name,
@@ -112,7 +110,7 @@ def voice_card(voice: Voice) -> VoiceCard:
         badge=verdict_badge(voice),
         job_count=getattr(voice, "job_count", 0),
         created_at=voice.created_at,
-        player=None if silent else voice_player(voice, title=name),
+        player=voice_player(voice, title=name),
     )
 
 

@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from portal.lib.display import seconds_text
 from tts.failures import failure_text
 from tts.models import Segment, SynthesisJob
 from tts.services.endings import SEGMENT_PAUSE_MS
@@ -102,7 +103,6 @@ def _line(segment: Segment, start_ms: int | None, end_ms: int | None) -> Segment
 
 
 HEADLINES: Final[dict[str, str | Promise]] = {
-    JobState.SUCCEEDED: gettext_lazy("Done"),
     JobState.FAILED: gettext_lazy("This could not be spoken"),
     JobState.CANCELED: gettext_lazy("Canceled"),
 }
@@ -120,6 +120,8 @@ def _headline(job: SynthesisJob, place: Place | None) -> str | Promise:
         if place is None or place.position <= 1:
             return _("Next in the queue")
         return _("Number %(position)d in the queue") % {"position": place.position}
+    if job.state == JobState.SUCCEEDED:
+        return _("%(length)s of speech") % {"length": seconds_text(job.audio_ms)}
     return HEADLINES[job.state]
 
 

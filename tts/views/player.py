@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from django.urls import reverse
 
+from tts import storage
+from tts.audio.peaks import waveform_peaks
+from tts.audio.wav import read_wav
 from tts.models import SynthesisJob, Voice, VoiceKind
 
 # With more bars than this a phone shows a solid block.
@@ -47,9 +51,33 @@ def job_player(job: SynthesisJob, *, title: str) -> Player | None:
     )
 
 
+@lru_cache(maxsize=64)
+def _sample(key: str, size_bytes: int) -> tuple[int, tuple[int, ...]]:
+    """Length in ms and peaks of a preset's sample. Read once: a sample of the same size is the same sample."""
+    audio = read_wav(storage.read(key))
+    return audio.duration_ms, tuple(waveform_peaks(audio.pcm, count=MAX_BARS))
+
+
+def _preset_player(voice: Voice, *, title: str) -> Player | None:
+    key = storage.preset_sample_key(voice.preset_key)
+    try:
+        duration_ms, peaks = _sample(key, storage.size_of(key))
+    except (FileNotFoundError, ValueError):
+        return None
+    return Player(
+        element_id=f"player-{voice.pk}",
+        audio_url=reverse("voice_audio", args=[voice.pk]),
+        duration_ms=duration_ms,
+        title=title,
+        peaks=list(peaks),
+    )
+
+
 def voice_player(voice: Voice, *, title: str) -> Player | None:
     """The player of a voice's clip, or of a preset voice's sample; None where there is neither."""
-    if voice.kind == VoiceKind.CLONE and not voice.clip_key:
+    if voice.kind == VoiceKind.PRESET:
+        return _preset_player(voice, title=title)
+    if not voice.clip_key:
         return None
     return Player(
         element_id=f"player-{voice.pk}",

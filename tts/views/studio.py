@@ -61,7 +61,7 @@ def quote_page(request: HttpRequest) -> HttpResponse:
     """The price of what stands in the form now, as a part of the page. Refusals are an answer too."""
     workspace = require_workspace(request)
     context = _quote_context(workspace, RequestForm(request.POST))
-    return render(request, "tts/_quote.html", context)
+    return render(request, "tts/_quote_answer.html", context)
 
 
 @login_required
