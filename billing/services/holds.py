@@ -23,7 +23,6 @@ def place_hold(*, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int
     """
     if amount_micros < 0:
         raise ValueError("a hold sets money aside, it never gives any")
-    ledger.ensure_account(workspace_id=workspace_id)
     try:
         ledger.post(
             workspace_id=workspace_id,
@@ -33,7 +32,10 @@ def place_hold(*, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int
             entries={LedgerAccount.AVAILABLE: -amount_micros, LedgerAccount.HELD: amount_micros},
         )
     except ledger.BalanceTooLow as error:
-        account = CreditAccount.objects.get(workspace_id=workspace_id)
+        # A workspace that was never given any credit has no account yet.
+        account = CreditAccount.objects.filter(workspace_id=workspace_id).first() or CreditAccount(
+            workspace_id=workspace_id
+        )
         raise InsufficientCredit(
             needed=money_exact(amount_micros, account.currency),
             available=money_exact(account.available_micros, account.currency),

@@ -8,6 +8,7 @@ from django.urls import reverse
 from rest_framework import serializers
 
 from billing.api.serializers import MoneySerializer, money
+from portal.lib.openapi import ProblemSerializer
 from tts.audio.quality import Verdict
 from tts.audio.report_json import report_as_json, stored_report
 from tts.failures import failure_text
@@ -46,6 +47,12 @@ class QualitySerializer(serializers.Serializer[Any]):
     channels_differ = serializers.BooleanField(help_text="The channels differ; only the clearest is used.")
     damaged = serializers.BooleanField(help_text="Parts of the file could not be read.")
     checks = CheckSerializer(many=True)
+
+
+class ClipProblemSerializer(ProblemSerializer):
+    """Why a recording is refused; with its report where it could be measured."""
+
+    quality = QualitySerializer(required=False)
 
 
 class ConsentSerializer(serializers.Serializer[Any]):
@@ -123,6 +130,9 @@ class AttemptSerializer(serializers.Serializer[Any]):
     bound_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     first_chunk_at = serializers.DateTimeField(allow_null=True)
+    first_chunk_gpu_ms = serializers.IntegerField(
+        allow_null=True, help_text="What the engine had used when it had made its first chunk of audio."
+    )
     finished_at = serializers.DateTimeField(allow_null=True)
     gpu_ms = serializers.IntegerField()
     audio_ms = serializers.IntegerField()
@@ -271,6 +281,7 @@ _ATTEMPT_NAMES = (
     "bound_at",
     "started_at",
     "first_chunk_at",
+    "first_chunk_gpu_ms",
     "finished_at",
     "gpu_ms",
     "audio_ms",

@@ -12,7 +12,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from portal.lib.queues import slot_queue
-from tts.models import Attempt, DeviceSlot, Segment, SynthesisJob
+from tts.models import Attempt, DeviceSlot, Segment
 from tts.selectors.devices import ready_devices
 from tts.services.fair_share import queue_in_order
 from tts.states import BIND_SECONDS, JOB_LIVE, DeviceState, SegmentState
@@ -65,13 +65,13 @@ def bind_next(*, slot: DeviceSlot) -> Attempt | None:
 
 
 def _bind(slot: DeviceSlot) -> Attempt | None:
-    segment = queue_in_order().select_for_update(skip_locked=True, of=("self",)).first()
+    segment = (
+        queue_in_order()
+        .filter(job__state__in=JOB_LIVE, job__cancel_requested_at__isnull=True)
+        .select_for_update(skip_locked=True, of=("self",))
+        .first()
+    )
     if segment is None:
-        return None
-    # A job that ended between the two reads has no live segments left; its state decides.
-    if not SynthesisJob.objects.filter(
-        pk=segment.job_id, state__in=JOB_LIVE, cancel_requested_at__isnull=True
-    ).exists():
         return None
     attempt = Attempt(
         segment=segment,
