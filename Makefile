@@ -8,9 +8,11 @@ NAME ?=
 ARGS ?=
 
 BIN := .venv/bin
+REQUIREMENTS := requirements.txt deploy/requirements-web.txt
+COMPILED := $(patsubst %.po,%.mo,$(wildcard portal/locale/*/LC_MESSAGES/*.po))
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo install install-tests test check format bench clean-data
+.PHONY: help run demo install install-tests test check format openapi bench clean-data
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r target text; do \
@@ -22,11 +24,21 @@ run: install ## install what is missing and run everything on this machine (DATA
 demo: install ## speak the demonstration once more on the stack that runs on DATA
 	@$(BIN)/python -m portal.embedded.demonstration --data "$(DATA)"
 
-install: ## make .venv and install the pinned packages, where they changed
+install: .venv/installed $(COMPILED) ## make .venv and install the pinned packages, where they changed
+	@:
+
+install-tests: .venv/installed-tests $(COMPILED)
+	@:
+
+# Looked at by their times here, which costs nothing; the script then compares what is in them.
+.venv/installed: $(REQUIREMENTS)
 	@$(PYTHON) -I portal/embedded/install.py
 
-install-tests:
+.venv/installed-tests: $(REQUIREMENTS) tests/requirements.txt
 	@$(PYTHON) -I portal/embedded/install.py --tests
+
+%.mo: %.po | .venv/installed
+	@$(BIN)/python -m portal.lib.catalogues compile
 
 test: install-tests ## run all tests (ARGS="tests/billing -k hold" for some)
 	@$(BIN)/python -m pytest -rs $(ARGS)
@@ -43,6 +55,9 @@ check: install-tests ## formatting, lint, types, import rules, migrations, templ
 format: install-tests ## put Python files into the one format
 	$(BIN)/python -m ruff format .
 	$(BIN)/python -m ruff check --fix .
+
+openapi: install-tests ## write openapi.yaml anew from the code
+	DJANGO_SETTINGS_MODULE=portal.settings.test $(BIN)/python manage.py spectacular --file openapi.yaml --validate --fail-on-warn --lang en
 
 bench: install-tests ## run one benchmark: NAME=start
 	@$(BIN)/python -m tests.bench "$(NAME)"

@@ -11,13 +11,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from portal.embedded import processes
 from portal.embedded.console import DEMONSTRATION_EMAIL, OPERATOR_EMAIL
 from portal.embedded.layout import ROOT, DataFolder
-from portal.embedded.service import open_log
 
 WEB_THREADS = 32
 # How long the web server may finish requests: streams that stay open would take forever.
@@ -51,50 +49,60 @@ def start_command(name: str, output: int, *, environment: Mapping[str, str]) -> 
     )
 
 
-@dataclass
 class Bootstrap:
-    """`manage.py bootstrap`: migrations, operator, demonstration customer. It waits at a gate for the
-    database.
+    """One part of `manage.py bootstrap`, whose process then goes on as a management command that stays.
+
+    It imports Django at once, waits at a gate before it uses the database, and answers with one line.
     """
 
-    process: subprocess.Popen[bytes]
-    _gate: int
-
-    @classmethod
-    def start(cls, folder: DataFolder, *, environment: Mapping[str, str]) -> Bootstrap:
-        """Start it now: it imports Django while the database is started, and waits before it connects."""
-        reader, writer = os.pipe()
+    def __init__(self, part: str, then: str, output: int, *, environment: Mapping[str, str]) -> None:
+        command = [
+            sys.executable,
+            "manage.py",
+            "bootstrap",
+            "--part",
+            part,
+            "--wait-for-input",
+            "--then",
+            then,
+        ]
+        gate_reader, self._gate = os.pipe()
+        self._answers, answer_writer = os.pipe()
+        os.set_blocking(self._answers, False)
+        self._answer = b""
         try:
-            with open_log(folder.logs, "bootstrap") as log:
-                process = processes.start(
-                    [sys.executable, "manage.py", "bootstrap", "--json", "--migrate", "--wait-for-input"],
-                    environment={**environment, **_accounts(folder)},
-                    output=subprocess.PIPE,
-                    errors=log,
-                    directory=ROOT,
-                    stdin=reader,
-                )
+            self.process = processes.start(
+                command,
+                environment=environment,
+                output=answer_writer,
+                errors=output,
+                directory=ROOT,
+                stdin=gate_reader,
+            )
         finally:
-            os.close(reader)
-        return cls(process, writer)
+            os.close(gate_reader)
+            os.close(answer_writer)
 
     def open_gate(self) -> None:
         """Tell it that the databases answer."""
         with contextlib.suppress(BrokenPipeError):  # it has ended; its status says why
             os.write(self._gate, b"go\n")
         os.close(self._gate)
-        self._gate = -1
 
-    def result(self) -> dict[str, Any]:
-        """What it printed, once it has ended well."""
-        output = self.process.stdout
-        answer = json.loads(output.read()) if output is not None else None
-        if not isinstance(answer, dict):
-            raise ValueError("not an object")
-        return answer
+    def has_answered(self) -> bool:
+        """Whether its work is done and `answer` is there."""
+        with contextlib.suppress(BlockingIOError):
+            self._answer += os.read(self._answers, 65536)
+        return self._answer.endswith(b"\n")
+
+    def answer(self) -> dict[str, Any]:
+        """What it answered, once it has."""
+        os.close(self._answers)
+        values: dict[str, Any] = json.loads(self._answer)
+        return values
 
 
-def _accounts(folder: DataFolder) -> dict[str, str]:
+def account_variables(folder: DataFolder) -> dict[str, str]:
     """What the bootstrap needs to make the accounts, or to see that they are there."""
     secrets = folder.secrets
     return {

@@ -1,4 +1,4 @@
-"""Make `.venv`, install the pinned packages and compile the message catalogues, unless that is done already.
+"""Make `.venv` and install the pinned packages, unless that is done already.
 
 Run by the Makefile with whatever Python is there, so it keeps to what an old Python 3 can parse and imports
 nothing outside the standard library: `python3 -I portal/embedded/install.py [--tests]`.
@@ -7,7 +7,6 @@ nothing outside the standard library: `python3 -I portal/embedded/install.py [--
 from __future__ import annotations
 
 import fcntl
-import glob
 import hashlib
 import os
 import shutil
@@ -20,7 +19,6 @@ VENV = os.path.join(ROOT, ".venv")
 VENV_PYTHON = os.path.join(VENV, "bin", "python")
 PRODUCT = ("requirements.txt", os.path.join("deploy", "requirements-web.txt"))
 TESTS = (os.path.join("tests", "requirements.txt"),)
-CATALOGUES = os.path.join("portal", "locale", "*", "LC_MESSAGES", "*.po")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -36,7 +34,6 @@ def main() -> None:
     if for_tests:
         install(list(TESTS), PRODUCT + TESTS, "installed-tests")
         install_chromium()
-    compile_catalogues()
 
 
 def check_version() -> None:
@@ -67,6 +64,7 @@ def install(files: list[str], hashed: tuple[str, ...], stamp_name: str) -> None:
             digest.update(file.read())
     stamp = os.path.join(VENV, stamp_name)
     if read(stamp) == digest.hexdigest():
+        os.utime(stamp)  # make goes by the times of files
         return
     say("Installing {} into .venv; the first time takes some minutes …".format(" and ".join(files)))
     command = [VENV_PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
@@ -81,18 +79,6 @@ def install(files: list[str], hashed: tuple[str, ...], stamp_name: str) -> None:
     if pip.wait() != 0:
         sys.exit("The packages could not be installed; pip says why above. Run the command again to go on.")
     write(stamp, digest.hexdigest())
-
-
-def compile_catalogues() -> None:
-    if not any(is_stale(path) for path in glob.glob(os.path.join(ROOT, CATALOGUES))):
-        return
-    if subprocess.call([VENV_PYTHON, "-m", "portal.lib.catalogues", "compile"], cwd=ROOT) != 0:
-        sys.exit("The message catalogues could not be compiled.")
-
-
-def is_stale(catalogue: str) -> bool:
-    compiled = os.path.splitext(catalogue)[0] + ".mo"
-    return not os.path.exists(compiled) or os.path.getmtime(compiled) < os.path.getmtime(catalogue)
 
 
 def install_chromium() -> None:

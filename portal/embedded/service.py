@@ -65,10 +65,14 @@ class Service:
 
     def start(self) -> None:
         with open_log(self.logs, self.name) as log:
-            self.process = self.launch(log)
+            self.adopt(self.launch(log))
+
+    def adopt(self, process: subprocess.Popen[bytes]) -> None:
+        """Look after a child that was started elsewhere as if `start` had started it."""
+        self.process = process
         self.wanted = True
         self.started_at = time.monotonic()
-        self.records.write(self.name, self.process.pid, token=self.token)
+        self.records.write(self.name, process.pid, token=self.token)
 
     def look_after(self) -> str | None:
         """Restart the child when it has ended and its delay is over; return a sentence when there is news."""

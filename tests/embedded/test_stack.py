@@ -98,7 +98,7 @@ def test_an_orphan_that_outlived_everything_is_ended_by_the_next_start(start, tm
     stack = start()
     token = stack.token
     stack.kill_everything()
-    # What a process without the kernel's signal would be: still there, with the dead stack's token, on its port.
+    # A process that missed the kernel's signal: still there, with the dead stack's token, on its port.
     listen = (
         "import socket, sys, time\n"
         "listener = socket.create_server(('127.0.0.1', int(sys.argv[1]))); time.sleep(600)\n"

@@ -9,10 +9,11 @@ import json
 import os
 import sys
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from typing import Any
 
 from allauth.account.models import EmailAddress
-from django.core.management import call_command
+from django.core.management import call_command, get_commands, load_command_class
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
@@ -35,42 +36,64 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--json", action="store_true", help="print one JSON object: a new key of the customer"
+            "--part",
+            choices=["everything", "tables", "accounts"],
+            default="everything",
+            help="tables: migrations, price and preset voices; accounts: operator and customer",
         )
-        parser.add_argument("--migrate", action="store_true", help="apply the migrations first")
         parser.add_argument(
             "--wait-for-input",
             action="store_true",
             help="load everything, then wait for a line on standard input before using the database",
         )
+        parser.add_argument(
+            "--then",
+            metavar="COMMAND",
+            default="",
+            help="go on as this management command, which saves it loading everything once more",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        # Loaded before the wait, so that it costs no time after it.
+        then = (
+            load_command_class(get_commands()[options["then"]], options["then"]) if options["then"] else None
+        )
         if options["wait_for_input"] and not sys.stdin.readline():
             raise CommandError("Standard input ended: whoever started this is gone.")
-        if options["migrate"]:
-            # Standard output is for the JSON object.
-            call_command("migrate", interactive=False, stdout=self.stderr, skip_checks=True)
+        new_key = None
+        if options["part"] != "accounts":
+            self._make_tables()
+        if options["part"] != "tables":
+            new_key = make_accounts(os.environ)
+        # One line, so that whoever reads it knows that everything is there.
+        self.stdout.write(json.dumps({"demonstration_api_key": new_key}))
+        self.stdout.flush()
+        if then is not None:
+            # Nobody reads on after the line.
+            os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+            call_command(then)
+
+    def _make_tables(self) -> None:
+        # Standard output is for the answer alone.
+        call_command("migrate", interactive=False, stdout=sys.stderr, skip_checks=True)
         ensure_first_price()
         ensure_preset_voices()
-        ensure_operator(
-            email=os.environ["VOICEPOOL_OPERATOR_EMAIL"], password=os.environ["VOICEPOOL_OPERATOR_PASSWORD"]
-        )
-        new_key = None
-        customer_email = os.environ.get("VOICEPOOL_DEMONSTRATION_EMAIL")
-        if customer_email:
-            new_key = ensure_customer(
-                email=customer_email,
-                password=os.environ["VOICEPOOL_DEMONSTRATION_PASSWORD"],
-                known_key=os.environ.get("VOICEPOOL_DEMONSTRATION_API_KEY", ""),
-            )
-        if options["json"]:
-            self.stdout.write(json.dumps({"demonstration_api_key": new_key}))
 
 
-def ensure_operator(*, email: str, password: str) -> User:
-    """Return the operator with this address, made with this password where there is none."""
-    user, _ = ensure_account(email=email, password=password, is_operator=True)
-    return user
+def make_accounts(environment: Mapping[str, str]) -> str | None:
+    """Make the accounts that the environment names; return the customer's API key when a new one was made."""
+    ensure_account(
+        email=environment["VOICEPOOL_OPERATOR_EMAIL"],
+        password=environment["VOICEPOOL_OPERATOR_PASSWORD"],
+        is_operator=True,
+    )
+    if not environment.get("VOICEPOOL_DEMONSTRATION_EMAIL"):
+        return None
+    return ensure_customer(
+        email=environment["VOICEPOOL_DEMONSTRATION_EMAIL"],
+        password=environment["VOICEPOOL_DEMONSTRATION_PASSWORD"],
+        known_key=environment.get("VOICEPOOL_DEMONSTRATION_API_KEY", ""),
+    )
 
 
 def ensure_customer(*, email: str, password: str, known_key: str) -> str | None:
