@@ -62,8 +62,19 @@ IDLE_S = 0.1  # how often `on_idle` is called at least
 KILL_S = 10.0  # a process that outlives SIGKILL by this much hangs in the kernel: the device is suspect
 CANCEL_S = 1.0
 # An engine runs other people's code: it sees what it needs to find its libraries, and none of the portal's
-# secrets.
-INHERITED = ("PATH", "HOME", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+# secrets. By VOICEPOOL_STACK an embedded stack knows its own processes again.
+INHERITED = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "VIRTUAL_ENV",
+    "VOICEPOOL_STACK",
+)
 INHERITED_PREFIXES = (
     "LC_",
     "XDG_",
