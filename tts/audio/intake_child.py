@@ -96,6 +96,7 @@ def _lock_in(*, parent_pid: int) -> None:
 
     The order matters: each step still needs the next one's right.
     """
+    address_space = _address_space_bytes()
     if os.getuid() == 0:
         # Root without the right to become someone else (a container) has little to give up.
         with contextlib.suppress(PermissionError):
@@ -112,7 +113,6 @@ def _lock_in(*, parent_pid: int) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, CHILD_MAX_OUTPUT_BYTES)
     _limit(resource.RLIMIT_NPROC, 0)
-    address_space = _address_space_bytes()
     if address_space is not None:
         _limit(resource.RLIMIT_AS, address_space + CHILD_WORKING_MEMORY_BYTES)
     _limit(resource.RLIMIT_NOFILE, 0)
