@@ -80,7 +80,8 @@ def _mail(raw: bytes, written_at: datetime) -> Mail:
     except (TypeError, ValueError):
         sent_at = written_at
     return Mail(
-        sent_at=sent_at,
+        # "-0000" is what Django writes: UTC, from a host that does not tell its zone.
+        sent_at=sent_at if sent_at.tzinfo else sent_at.replace(tzinfo=UTC),
         to=str(message["To"] or ""),
         subject=str(message["Subject"] or ""),
         body=str(body.get_content()).strip() if body is not None else "",

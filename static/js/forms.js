@@ -3,6 +3,7 @@
 //   [data-submit-on-change]    sends its form when its value changes; the form keeps a button for no scripts
 //   [data-count-for="#id"]     shows how many characters that field holds
 //   [data-dismiss]             removes the alert that it stands in
+//   [aria-invalid=true]        gets the focus when the page arrives
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!form.matches("form[data-once]") || event.defaultPrevented) return;
@@ -41,3 +42,6 @@ document.addEventListener("input", (event) => {
 document.addEventListener("click", (event) => {
   event.target.closest("[data-dismiss]")?.closest(".alert")?.remove();
 });
+
+// A form that came back with something wrong: go on where it is wrong.
+document.querySelector("main [aria-invalid=true]")?.focus();
