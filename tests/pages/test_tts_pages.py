@@ -140,7 +140,7 @@ def test_quote_tells_the_price_and_stores_nothing(alice_client: Client, alices_v
     page = text_of(response)
     assert re.search(r"Characters 6[34]\d", page)
     assert re.search(r"Segments [2-9]", page)
-    assert "Price, about CN¥" in page
+    assert "Price ≈ CN¥" in page
     assert "/api/v1/jobs" in page
     assert SynthesisJob.objects.count() == 0
 
@@ -158,7 +158,7 @@ def test_the_curl_command_is_safe_for_a_shell(alice_client: Client, alices_voice
 def test_price_without_scripts_submits_nothing(alice_client: Client, alices_voice: Voice) -> None:
     response = alice_client.post(reverse("studio"), studio_fields(alices_voice, show_price="1"))
     assert response.status_code == 200
-    assert "Price, about" in text_of(response)
+    assert "Price ≈" in text_of(response)
     assert "Hello, this is a test.</textarea>" in response.content.decode()
     assert SynthesisJob.objects.count() == 0
 
