@@ -55,6 +55,8 @@ DEADLINE_BASE_S = 20.0
 # Between two looks at the cancel flag while the engine speaks.
 CANCEL_POLL_S = 0.2
 AUDIO_STREAM_TTL_S = 3600
+# RQ blocks on its queue for 15 s less than this, then looks for signals and renews its record.
+WORKER_TTL_S = 60
 
 _runner: Runner | None = None
 
@@ -389,8 +391,10 @@ class SlotWorker(SimpleWorker):
         super().__init__(
             [queue],
             name=name,
-            connection=redis_connection(),
+            # A connection of its own: RQ lengthens the socket timeout of the one that it blocks on.
+            connection=redis.Redis.from_url(settings.REDIS_URL),
             serializer=JSONSerializer,
+            worker_ttl=WORKER_TTL_S,
             log_job_description=False,
         )
 
