@@ -13,16 +13,22 @@ from django.test import Client
 
 from accounts.models import User, Workspace
 from accounts.services.api_keys import create_api_key
+from tests.api.contract import assert_described
 from tests.factories import make_job, make_team, make_user, make_voice, personal_workspace
 from tts.models import SynthesisJob, Voice
 
 
 class Api(Client):
-    """A program with a key."""
+    """A program with a key. Every answer is held against openapi.yaml."""
 
     def __init__(self, key: str, **defaults: Any) -> None:
         super().__init__(headers={"Authorization": f"Bearer {key}"}, **defaults)
         self.key = key
+
+    def generic(self, method: str, path: str, *args: Any, **extra: Any) -> Any:
+        response = super().generic(method, path, *args, **extra)
+        assert_described(method, path, response)
+        return response
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """A request with `body` as JSON; bytes are sent as they are."""

@@ -16,6 +16,7 @@ from accounts.services.consent import record_consent
 from billing.services.prices import ensure_first_price
 from portal.workflows import open_account, welcome
 from tts import storage
+from tts.audio.quality import QualityFigures, QualityReport
 from tts.audio.wav import wav_file
 from tts.models import Attempt, Device, DeviceKind, Segment, SynthesisJob, Voice, VoiceKind
 from tts.services.submit import JobRequest, submit_job
@@ -24,6 +25,20 @@ from tts.states import AttemptState, DeviceState, JobState, SegmentState
 
 SAMPLE_RATE_HZ = 24_000
 PASSWORD = "correct horse battery"
+GOOD_FIGURES = QualityFigures(
+    duration_s=4.0,
+    speech_s=3.6,
+    snr_db=40.0,
+    clipping_ratio=0.0,
+    silence_ratio=0.1,
+    bandwidth_hz=11_000,
+    channel_count=1,
+    source_sample_rate_hz=48_000,
+    rms_dbfs=-22.0,
+    leading_silence_s=0.1,
+    channels_differ=False,
+    damaged=False,
+)
 
 
 def make_user(name: str = "somebody", **fields: Any) -> User:
@@ -68,22 +83,7 @@ def make_voice(workspace: Workspace, user: User, *, name: str = "A voice", trans
         clip_sha256=hashlib.sha256(clip).hexdigest(),
         clip_ms=4000,
         peaks=[10, 20, 30],
-        quality={
-            "duration_s": 4.0,
-            "speech_s": 3.6,
-            "snr_db": 40.0,
-            "clipping_ratio": 0.0,
-            "silence_ratio": 0.1,
-            "bandwidth_hz": 11_000,
-            "channel_count": 1,
-            "source_sample_rate_hz": 48_000,
-            "rms_dbfs": -22.0,
-            "leading_silence_s": 0.1,
-            "channels_differ": False,
-            "damaged": False,
-            "verdict": "pass",
-            "findings": [],
-        },
+        quality=QualityReport.from_figures(GOOD_FIGURES).as_dict(),
     )
     voice.clip_key = storage.voice_clip_key(workspace_id=workspace.pk, voice_id=voice.pk)
     storage.save(voice.clip_key, clip)

@@ -53,6 +53,9 @@ INVALID_INPUT = Refusal(
     "invalid_input", 400, "A field is missing, unknown or not valid; `errors` lists each."
 )
 MALFORMED_JSON = Refusal("malformed_json", 400, "The body is not one JSON object in UTF-8.")
+MALFORMED_FORM = Refusal("malformed_request", 400, "The body is not a multipart form, or has too many parts.")
+NOT_UNICODE = Refusal("invalid_unicode", 400, "A text holds half of a surrogate pair, which is no character.")
+TWICE = Refusal("duplicate_field", 400, "A field of the JSON object is given twice.")
 TOO_LARGE = Refusal("request_too_large", 413, "The body is larger than this endpoint takes; it was not read.")
 NOT_A_TYPE = Refusal("unsupported_media_type", 415, "The body's Content-Type is not one that is listed here.")
 NOT_FOUND = Refusal("not_found", 404, "There is nothing at this address, or it is another workspace's.")
@@ -69,15 +72,20 @@ COMMON = (
     ),
     Refusal("service_unavailable", 503, "A part of the service is away for the moment; try again."),
 )
-JSON_BODY = (INVALID_INPUT, MALFORMED_JSON, TOO_LARGE, NOT_A_TYPE)
+JSON_BODY = (INVALID_INPUT, MALFORMED_JSON, NOT_UNICODE, TWICE, TOO_LARGE, NOT_A_TYPE)
 
 
 def refusal(error: type[DomainError]) -> Refusal:
     return Refusal(error.code, error.status, PLACE_IN_A_MESSAGE.sub(r"‹\1›", str(error.message)))
 
 
-def problems(*errors: type[DomainError] | Refusal) -> dict[tuple[int, str], OpenApiResponse]:
-    """The error responses of an operation: those given and the common ones, by status, each with its codes."""
+def problems(
+    *errors: type[DomainError] | Refusal, body: type[ProblemSerializer] = ProblemSerializer
+) -> dict[tuple[int, str], OpenApiResponse]:
+    """The error responses of an operation: those given and the common ones, by status, each with its codes.
+
+    `body` describes those of status 400, where an operation's problems have further members.
+    """
     listed = [error if isinstance(error, Refusal) else refusal(error) for error in errors]
     by_status: dict[int, list[Refusal]] = {}
     for one in [*listed, *COMMON]:
@@ -85,7 +93,7 @@ def problems(*errors: type[DomainError] | Refusal) -> dict[tuple[int, str], Open
             by_status[one.status].append(one)
     return {
         (status, PROBLEM_CONTENT_TYPE): OpenApiResponse(
-            ProblemSerializer,
+            body if status == 400 else ProblemSerializer,
             description="\n".join(f"- `{one.code}`: {one.text}" for one in found),
             # One of each status shows the form; the description has every code.
             examples=[_example(found[0])],

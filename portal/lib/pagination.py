@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.utils.dateparse import parse_datetime
@@ -35,8 +36,18 @@ class NewestFirst(CursorPagination):
             cursor: Cursor | None = super().decode_cursor(request)
             if cursor is not None and cursor.position is not None:
                 moment = parse_datetime(str(cursor.position))
-                if moment is None or moment.tzinfo is None:
+                # Ours are in UTC. Others may overflow: 9999 in a zone behind it lies beyond every calendar.
+                if moment is None or moment.utcoffset() != timedelta(0):
                     raise ValidationError(invalid)
         except (NotFound, ValueError) as error:
             raise ValidationError(invalid) from error
         return cursor
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """A page in OpenAPI 3.1, which has no `nullable`."""
+        link = {"type": ["string", "null"], "format": "uri"}
+        return {
+            "type": "object",
+            "required": ["next", "previous", "results"],
+            "properties": {"next": link, "previous": link, "results": schema},
+        }

@@ -19,9 +19,17 @@ from accounts.models import User
 from accounts.tenancy import require_workspace
 from portal.lib.api_views import ApiView, ListView
 from portal.lib.http import client_address
-from portal.lib.openapi import INVALID_INPUT, JSON_BODY, NOT_A_TYPE, RANGE, TOO_LARGE, problems
+from portal.lib.openapi import (
+    INVALID_INPUT,
+    JSON_BODY,
+    MALFORMED_FORM,
+    NOT_A_TYPE,
+    RANGE,
+    TOO_LARGE,
+    problems,
+)
 from portal.lib.strict_fields import read_query
-from tts.api.representations import VoiceSerializer, voice_json
+from tts.api.representations import ClipProblemSerializer, VoiceSerializer, voice_json
 from tts.api.serializers import NewVoiceSerializer, RenameVoiceSerializer, VoiceFilterSerializer, validated
 from tts.audio import errors as clips
 from tts.errors import ConsentRequired, NameInvalid, PresetVoiceFixed, TooManyVoices, VoiceNotFound
@@ -80,12 +88,14 @@ class VoicesView(ListView):
             201: VoiceSerializer,
             **problems(
                 INVALID_INPUT,
+                MALFORMED_FORM,
                 NOT_A_TYPE,
                 TOO_LARGE,
                 ConsentRequired,
                 NameInvalid,
                 TooManyVoices,
                 *CLIP_REFUSALS,
+                body=ClipProblemSerializer,
             ),
         },
     )
