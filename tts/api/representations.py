@@ -135,6 +135,7 @@ class AttemptSerializer(serializers.Serializer[Any]):
     )
     finished_at = serializers.DateTimeField(allow_null=True)
     gpu_ms = serializers.IntegerField()
+    first_chunk_gpu_ms = serializers.IntegerField(allow_null=True, help_text="Of it, until the first sound.")
     audio_ms = serializers.IntegerField()
     error_code = serializers.CharField()
 
@@ -284,6 +285,7 @@ _ATTEMPT_NAMES = (
     "first_chunk_gpu_ms",
     "finished_at",
     "gpu_ms",
+    "first_chunk_gpu_ms",
     "audio_ms",
     "error_code",
 )
