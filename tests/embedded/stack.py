@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,8 +51,9 @@ class Stack:
     ) -> None:
         self.folder = DataFolder(data)
         self.port = port or free_port()
-        self.output_path = data.parent / f"{data.name}-{self.port}.out"
-        with self.output_path.open("ab") as output:
+        descriptor, path = tempfile.mkstemp(dir=data.parent, prefix=f"{data.name}-", suffix=".out")
+        self.output_path = Path(path)
+        with os.fdopen(descriptor, "wb") as output:
             self.process = subprocess.Popen(
                 [python, "-m", "portal.embedded", "--data", str(data), "--port", str(self.port), *arguments],
                 cwd=ROOT,
