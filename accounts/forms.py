@@ -101,8 +101,9 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
 class NewKeyForm(forms.Form):
     """An API key's name and when it ends. What a name may be is judged by the service."""
 
+    NEVER = "never"
     LIFETIMES = (
-        ("", _("Never")),
+        (NEVER, _("Never")),
         ("30", _("After 30 days")),
         ("90", _("After 90 days")),
         ("365", _("After a year")),
@@ -114,6 +115,8 @@ class NewKeyForm(forms.Form):
         help_text=_("What it is for, so that you recognise it later."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
-    lifetime_days = forms.TypedChoiceField(
-        label=_("Expires"), choices=LIFETIMES, coerce=int, empty_value=None, required=False
-    )
+    lifetime_days = forms.ChoiceField(label=_("Expires"), choices=LIFETIMES)
+
+    def clean_lifetime_days(self) -> int | None:
+        chosen = self.cleaned_data["lifetime_days"]
+        return None if chosen == self.NEVER else int(chosen)

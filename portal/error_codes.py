@@ -10,6 +10,7 @@ from importlib import import_module
 from django.utils.translation import gettext_lazy as _
 
 from portal.lib.errors import DomainError
+from tts.failures import FAILURES
 
 # Where errors are defined. Imported here, so that the page lists them also in a process that has not met them yet.
 MODULES = (
@@ -17,10 +18,11 @@ MODULES = (
     "billing.errors",
     "portal.lib.errors",
     "portal.lib.http",
+    "portal.lib.json_input",
     "portal.lib.problem",
+    "portal.lib.sse",
     "tts.audio.errors",
     "tts.errors",
-    "tts.failures",
     "tts.text.errors",
 )
 # What the framework refuses by itself: code, status, text. The codes are portal.lib.problem's.
@@ -47,14 +49,19 @@ FRAMEWORK_ERRORS = (
     ("rate_limited", 429, _("Too many requests came in a short time. Wait as long as Retry-After says.")),
     ("internal_error", 500, _("Something broke on our side. Nothing was charged. Quote the request id.")),
 )
-# "%(maximum)d" stands for a number that the real message gives.
-PLACE = re.compile(r"%\((\w+)\)[sd]")
+# "%(maximum)d" or "%(seconds).1f" stands for what the real message fills in.
+PLACE = re.compile(r"%\(\w+\)[\d.]*[a-z]")
+
+
+RETRYABLE = (429, 503)
 
 
 @dataclass(frozen=True)
 class DocumentedError:
+    """`status` is None for what ends a job after it was taken in: it stands in the job, not in an answer."""
+
     code: str
-    status: int
+    status: int | None
     text: str
     retryable: bool
 
@@ -69,10 +76,9 @@ def documented_errors() -> list[DocumentedError]:
     """One row per code, by code. Texts are in the active language; what differs by case stands as `…`."""
     for name in MODULES:
         import_module(name)
-    found = {
-        code: DocumentedError(code, status, str(text), status in (429, 503))
-        for code, status, text in FRAMEWORK_ERRORS
-    }
+    found = {code: DocumentedError(code, None, str(text), False) for code, text in FAILURES.items()}
+    for code, status, text in FRAMEWORK_ERRORS:
+        found[code] = DocumentedError(code, status, str(text), status in RETRYABLE)
     for error in _subclasses(DomainError):
         # A base class of several errors has no code of its own.
         if "code" in vars(error) and error.__module__.split(".")[0] in (
@@ -81,7 +87,7 @@ def documented_errors() -> list[DocumentedError]:
             "portal",
             "tts",
         ):
-            retryable = error.retry_after_s is not None or error.status in (429, 503)
+            retryable = error.retry_after_s is not None or error.status in RETRYABLE
             found[error.code] = DocumentedError(
                 error.code, error.status, PLACE.sub("…", str(error.message)), retryable
             )

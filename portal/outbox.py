@@ -8,10 +8,8 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import cast
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
@@ -73,7 +71,7 @@ def _mails_of(path: Path) -> list[Mail]:
 
 
 def _mail(raw: bytes, written_at: datetime) -> Mail:
-    message = cast(EmailMessage, email.message_from_bytes(raw, policy=email.policy.default))
+    message = email.message_from_bytes(raw, policy=email.policy.default)
     body = message.get_body(("plain",))
     try:
         sent_at = parsedate_to_datetime(message["Date"])

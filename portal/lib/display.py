@@ -37,7 +37,7 @@ def currency_sign(currency: str) -> str:
 
 
 def _places(amount: Decimal) -> int:
-    """Two decimals from one unit up; below it as many as show four significant ones, six at most."""
+    """Two decimals from one unit up; below it as many as show three figures, six at most."""
     if amount == 0 or abs(amount) >= 1:
         return 2
     return min(MICRO_PLACES, max(2, 3 - amount.adjusted() - 1))
