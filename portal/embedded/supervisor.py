@@ -25,6 +25,7 @@ from portal.embedded.layout import DataFolder
 from portal.embedded.lock import lock_folder
 from portal.embedded.ports import listen
 from portal.embedded.processes import ProcessRecords
+from portal.embedded.programs import PostgresUnavailable
 from portal.embedded.service import Service, describe_status, last_lines, open_log
 from portal.embedded.stop_signals import StopSignals
 
@@ -104,7 +105,7 @@ class Supervisor:
             return 0
         except StopAsked:
             return 0
-        except (NotStarted, postgres.PostgresUnavailable, valkey.ValkeyUnavailable) as error:
+        except (NotStarted, PostgresUnavailable, valkey.ValkeyUnavailable) as error:
             fail(str(error))
             return 1
         finally:

