@@ -8,6 +8,7 @@ thread.
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, Protocol
@@ -84,16 +85,30 @@ def release_database() -> None:
             connection.close()
 
 
+def _has_hung_up(peer: socket.socket | None) -> bool:
+    """Whether the client closed its connection. False where the server does not give the socket away."""
+    if peer is None:
+        return False
+    try:
+        return peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
 class HeldStream:
     """Chunks from `source`, with a place among the open streams that is given back once, however this ends.
 
+    An empty chunk says that the source still waits; the stream ends there when the client has gone meanwhile.
     The server calls `close` when the response is over or the client is gone; it closes the source, so that a
     generator's `finally` runs.
     """
 
-    def __init__(self, source: Iterator[bytes]) -> None:
+    def __init__(self, source: Iterator[bytes], *, peer: socket.socket | None = None) -> None:
         OPEN_STREAMS.enter()
         self._source = source
+        self._peer = peer
         self._lock = threading.Lock()
         self._closed = False
 
@@ -103,10 +118,14 @@ class HeldStream:
     def __next__(self) -> bytes:
         release_database()
         try:
-            return next(self._source)
+            chunk = next(self._source)
+            # With nothing to send, no write would fail: the end of the connection has to be looked for.
+            if not chunk and _has_hung_up(self._peer):
+                raise StopIteration
         except BaseException:
             self.close()
             raise
+        return chunk
 
     def close(self) -> None:
         with self._lock:
@@ -145,7 +164,9 @@ def open_stream_response(
     request: HttpRequest, chunks: Iterator[bytes], *, content_type: str
 ) -> StreamingHttpResponse:
     """A response that sends `chunks` as they come, unbuffered and uncached. Raises TooManyStreams."""
-    response = StreamingHttpResponse(HeldStream(chunks), content_type=content_type)
+    response = StreamingHttpResponse(
+        HeldStream(chunks, peer=request.META.get("gunicorn.socket")), content_type=content_type
+    )
     response["Cache-Control"] = "private, no-store"
     # nginx would hold the first bytes back until its buffer is full.
     response["X-Accel-Buffering"] = "no"

@@ -191,7 +191,7 @@ class JobStreamView(ApiView):
         description=LIVE,
         responses={
             (200, "audio/wav"): OpenApiResponse(OpenApiTypes.BINARY, description="Chunks as they are made."),
-            **problems(JobNotFound, TooManyStreams),
+            **problems(JobNotFound, AudioNotReady, TooManyStreams),
         },
     )
     def get(self, request: Request, job_id: uuid.UUID) -> HttpResponseBase:

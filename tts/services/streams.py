@@ -137,7 +137,8 @@ def job_audio(job: SynthesisJob) -> Iterator[bytes]:
     """The job's audio as PCM (24 kHz, mono, signed 16-bit little-endian), in order, while it is made.
 
     Ends with the job. When an attempt dies in the middle, its successor makes the same bytes (same text, voice,
-    settings and seed), and the stream goes on where it stopped.
+    settings and seed), and the stream goes on where it stopped. While nothing is made, an empty chunk comes about
+    every second, so that whoever sends them can look whether anybody still listens.
     """
     for index in range(job.segment_count):
         if index:
@@ -168,6 +169,7 @@ def _segment_audio(job: SynthesisJob, index: int) -> Generator[bytes, None, bool
             return False
         if attempt is not None:
             sent = yield from _attempt_audio(attempt.pk, sent=sent)
+        yield b""
         entries = _wait({hint_key: last_hint}).get(hint_key)
         if entries:
             last_hint = entries[-1][0].decode()
