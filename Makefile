@@ -9,6 +9,7 @@ ARGS ?=
 
 BIN := .venv/bin
 REQUIREMENTS := requirements.txt deploy/requirements-web.txt
+TABLES := $(wildcard */migrations/*.py) portal/settings/base.py portal/embedded/postgres.py portal/embedded/template.py
 COMPILED := $(patsubst %.po,%.mo,$(wildcard portal/locale/*/LC_MESSAGES/*.po))
 
 .DEFAULT_GOAL := help
@@ -24,7 +25,7 @@ run: install ## install what is missing and run everything on this machine (DATA
 demo: install ## speak the demonstration once more on the stack that runs on DATA
 	@$(BIN)/python -m portal.embedded.demonstration --data "$(DATA)"
 
-install: .venv/installed $(COMPILED) ## make .venv and install the pinned packages, where they changed
+install: .venv/installed $(COMPILED) .venv/database-template/tried ## make .venv and install the pinned packages, where they changed
 	@:
 
 install-tests: .venv/installed-tests $(COMPILED)
@@ -36,6 +37,9 @@ install-tests: .venv/installed-tests $(COMPILED)
 
 .venv/installed-tests: $(REQUIREMENTS) tests/requirements.txt
 	@$(PYTHON) -I portal/embedded/install.py --tests
+
+.venv/database-template/tried: .venv/installed $(TABLES)
+	@$(BIN)/python -m portal.embedded.template
 
 %.mo: %.po | .venv/installed
 	@$(BIN)/python -m portal.lib.catalogues compile
@@ -59,7 +63,7 @@ format: install-tests ## put Python files into the one format
 openapi: install-tests ## write openapi.yaml anew from the code
 	DJANGO_SETTINGS_MODULE=portal.settings.test $(BIN)/python manage.py spectacular --file openapi.yaml --validate --fail-on-warn --lang en
 
-bench: install-tests ## run one benchmark: NAME=start
+bench: install install-tests ## run one benchmark: NAME=start
 	@$(BIN)/python -m tests.bench "$(NAME)"
 
 clean-data: install ## delete the data folder (DATA=.data) of a stack that does not run, after a question (YES=1: without)

@@ -28,6 +28,7 @@ from portal.embedded.processes import ProcessRecords
 from portal.embedded.programs import PostgresUnavailable
 from portal.embedded.service import Service, describe_status, last_lines, open_log
 from portal.embedded.stop_signals import StopSignals
+from portal.embedded.template import find_template
 
 POSTGRES_TIMEOUT_S = 120.0  # the recovery of a large database after a crash takes a while
 VALKEY_TIMEOUT_S = 60.0
@@ -211,7 +212,7 @@ class Supervisor:
             return False
         if not self.folder.postgres.exists():
             say(f"Making a new database in {self.folder.path} …")
-        created = server.create()
+        created = server.create(template=find_template())
         self._add("postgres", server.start, postgres.STOP_SIGNAL, postgres.STOP_GRACE_S).start()
         return created
 
