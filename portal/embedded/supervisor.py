@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import http.client
+import json
 import os
 import secrets
 import signal
@@ -34,6 +35,7 @@ POSTGRES_TIMEOUT_S = 120.0  # the recovery of a large database after a crash tak
 VALKEY_TIMEOUT_S = 60.0
 BOOTSTRAP_TIMEOUT_S = 300.0
 WEB_TIMEOUT_S = 60.0
+DEVICE_TIMEOUT_S = 30.0  # an engine loads within a few; pages are not kept waiting for one that does not
 POLL_S = 0.02
 WEB_POLL_S = 0.05  # each look costs the web server a query and a log line
 IDLE_S = 60.0
@@ -107,7 +109,7 @@ class Supervisor:
         except StopAsked:
             return 0
         except (NotStarted, PostgresUnavailable, valkey.ValkeyUnavailable) as error:
-            fail(str(error))
+            fail(f"VoicePool did not start: {error}")
             return 1
         finally:
             # Refuse new callers at once instead of letting them wait for a server that ends.
@@ -129,8 +131,7 @@ class Supervisor:
         created = self._start_postgres(databases.postgres)
         self._wait_for_databases(databases)
         self._finish_bootstrap(tables, name="node", grace_s=NODE_GRACE_S, then="gpu_node")
-        self._wait_for("web", self._web_is_ready, timeout_s=WEB_TIMEOUT_S, poll_s=WEB_POLL_S)
-        ready_after_s = time.monotonic() - self.began_at
+        ready_after_s = self._wait_until_it_can_serve()
         self._make_accounts()
         self.folder.write_state(self._state(databases))
         console.say_ready(
@@ -245,13 +246,29 @@ class Supervisor:
         self._add(name, self._command(then), grace_s=grace_s).adopt(bootstrap.process)
         return bootstrap.answer()
 
-    def _web_is_ready(self) -> bool:
+    def _wait_until_it_can_serve(self) -> float:
+        """Wait for the web server and the first device; return the seconds since our start.
+
+        A device that does not come does not keep the pages from being served: they show why.
+        """
+        self._wait_for(
+            "web", lambda: self._lacking() <= {"device"}, timeout_s=WEB_TIMEOUT_S, poll_s=WEB_POLL_S
+        )
+        try:
+            self._wait_for("node", lambda: not self._lacking(), timeout_s=DEVICE_TIMEOUT_S, poll_s=WEB_POLL_S)
+        except NotStarted as error:
+            fail(f"No device is ready yet, so jobs will wait. {error}")
+        return time.monotonic() - self.began_at
+
+    def _lacking(self) -> set[str]:
+        """What the web server says it is not ready for, or "web" when it does not answer."""
         connection = http.client.HTTPConnection(self.options.connect_host, self.options.port, timeout=2.0)
         try:
             connection.request("GET", "/readyz")
-            return connection.getresponse().status == 200
-        except (OSError, http.client.HTTPException):
-            return False
+            checks = json.loads(connection.getresponse().read())["checks"]
+            return {name for name, passed in checks.items() if not passed}
+        except (OSError, http.client.HTTPException, ValueError, KeyError):
+            return {"web"}
         finally:
             connection.close()
 
@@ -273,7 +290,8 @@ class Supervisor:
                 raise StopAsked
             self._look_after_children()
             for service in self.services:
-                if service.failures >= FAILURES_BEFORE_READY_MAX:
+                awaited = service.name in {name, "web", *DATABASES}
+                if awaited and service.failures >= FAILURES_BEFORE_READY_MAX:
                     raise self._not_started(service.name, "ended again and again")
             if time.monotonic() > deadline:
                 raise self._not_started(name, f"was not ready within {timeout_s:g} s")
@@ -281,7 +299,7 @@ class Supervisor:
 
     def _not_started(self, name: str, what: str) -> NotStarted:
         log = self.folder.logs / f"{name}.log"
-        return NotStarted(f"VoicePool did not start: {name} {what}. The end of {log}:\n{last_lines(log)}")
+        return NotStarted(f"{name} {what}. The end of {log}:\n{last_lines(log)}")
 
     # --- serve
 

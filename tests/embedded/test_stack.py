@@ -214,6 +214,14 @@ def test_given_databases_replace_the_embedded_ones(start, closed_folder):
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+def test_an_engine_that_does_not_load_keeps_no_page_from_being_served(start):
+    stack = start(environment=environment_for_stack(VOICEPOOL_CPU_ENGINE="of-that-name-there-is-none"))
+    assert "No device is ready yet, so jobs will wait. node was not ready within 30 s" in stack.output
+    assert stack.get("/healthz")[0] == 200
+    assert stack.get("/readyz")[0] == 503
+    assert stack.interrupt() == 0
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run it as an ordinary user already")
 def test_an_ordinary_user_can_run_it(wait_until):
     nobody = pwd.getpwnam("nobody")
