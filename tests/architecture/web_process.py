@@ -2,8 +2,8 @@
 
 Imports portal.wsgi and the module of every management command, resolves every address, asks for each that
 takes no argument (by nobody and by an operator), and imports every module of the product outside the engines.
-Every attempt to import one of the names in argv is noted with its place, even where the code would have caught
-the failure.
+Standard input is a JSON object: every attempt to import one of `noted` is noted with its place, even where the
+code would have caught the failure; those of `hidden` are not installed on a web host, so they are not found here.
 """
 
 from __future__ import annotations
@@ -19,18 +19,23 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-FORBIDDEN = frozenset(sys.argv[1:])
+GIVEN = json.load(sys.stdin)
+NOTED = frozenset(GIVEN["noted"])
+HIDDEN = frozenset(GIVEN["hidden"])
 attempts: dict[str, str] = {}
 
 
 class Watch:
-    """First among the finders of modules: notes who asks for a forbidden one, and finds nothing itself."""
+    """First among the finders of modules: notes, hides, and finds nothing itself."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name.partition(".")[0] in FORBIDDEN:
+        package = name.partition(".")[0]
+        if package in NOTED:
             attempts.setdefault(name, "".join(traceback.format_stack(limit=12)))
+        if package in HIDDEN:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
 
 
@@ -89,12 +94,15 @@ def ask(plain: list[str]) -> dict[str, int]:
     for who, client in (("nobody", Client()), ("operator", Client())):
         client.raise_request_exception = False
         if who == "operator":
-            client.force_login(operator, backend="django.contrib.auth.backends.ModelBackend")
+            client.force_login(operator)
         for address in plain:
             if not address.endswith("logout/"):
                 response = client.get(address)
                 statuses[f"{who} {address}"] = response.status_code
                 response.close()
+    # The database is the test session's: nothing is left in it.
+    client.session.flush()
+    operator.delete()
     return statuses
 
 
