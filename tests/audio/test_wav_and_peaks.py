@@ -8,7 +8,7 @@ import wave
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tts.audio.peaks import waveform_peaks
@@ -23,6 +23,7 @@ from tts.audio.wav import (
 )
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(-32_768, 32_767), max_size=200),
     st.sampled_from([8_000, 24_000, 48_000]),
@@ -111,6 +112,7 @@ def test_an_hour_has_as_many_peaks_as_a_second() -> None:
     assert waveform_peaks(hour.tobytes(), count=100) == [0] * 50 + [100] * 50
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400), st.integers(1, 50))
 def test_peaks_are_always_in_range(pcm: bytes, count: int) -> None:
     peaks = waveform_peaks(pcm, count=count)

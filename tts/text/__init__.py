@@ -1,0 +1,1 @@
+"""Texts: cleaned, judged, cut into segments, estimated. Pure rules, no model classes, no database."""

@@ -1,4 +1,11 @@
-"""From what was typed to what is spoken."""
+"""From what was typed to what is spoken: refused with the place at fault, or cleaned by fixed rules.
+
+Left out: invisible format characters (zero width, bidirectional controls, soft hyphens), emoji and pictures,
+model markers (`<|…|>`, which would steer the engine), SSML tags (which would be read aloud), private-use
+characters. Changed: Unicode composed (NFC), full-width and mathematical letters and digits to plain ones,
+every kind of line end to a newline, every kind of space to one, runs of signs and of stacked marks cut short.
+Cleaning twice changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +13,181 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from tts.text.errors import TextControlCharacter, TextEmpty, TextLoneSurrogate, TextTooLong, TextUnspeakable
-from tts.text.limits import MAX_JOB_CHARACTERS
+from tts.text.characters import Script, has_speech, is_speakable, script_of, scripts_of_languages
+from tts.text.errors import (
+    LanguageNotSupported,
+    ScriptNotSupported,
+    TextControlCharacter,
+    TextEmpty,
+    TextLoneSurrogate,
+    TextTooLong,
+    TextUnspeakable,
+)
+from tts.text.language import scripts_in
+from tts.text.limits import (
+    MAX_JOB_CHARACTERS,
+    MAX_MARKS_PER_CHARACTER,
+    MAX_RAW_CHARACTERS,
+    MAX_UNSPOKEN_RUN,
+)
 
-MODEL_MARKER = re.compile(r"<\|[^|>]*\|>")
+# Line ends of every system, and the two old ones of printers, which PDFs and word processors leave behind.
+_LINE_END: Final = re.compile("\r\n|[\n\r\v\f\x85\u2028\u2029]")
+_LINE_ENDS: Final = frozenset("\n\r\v\f\x85\u2028\u2029")
+_MARKER: Final = re.compile(r"<\|[^<>|]*\|>")
+_MARKER_ENDS: Final = re.compile(r"<\||\|>")
+_SSML_TAG: Final = re.compile(
+    r"</?(?:speak|break|prosody|emphasis|say-as|phoneme|voice|audio|mark|lang|sub|amazon:\w+|mstts:[\w-]+)"
+    r"\b[^<>]*>",
+    re.IGNORECASE,
+)
+_SPACES_AROUND_LINE_END: Final = re.compile(r" *\n *")
+_MANY_LINE_ENDS: Final = re.compile(r"\n{3,}")
+_MANY_SPACES: Final = re.compile(r" {2,}")
+
+# Pictures: nobody agrees on how to say them, and engines skip, spell or choke on them.
+_PICTURE_RANGES: Final = (
+    ("\u2190", "\u21ff"),  # arrows
+    ("\u2300", "\u23ff"),  # technical signs, among them ⌚ and ⏰
+    ("\u2500", "\u27bf"),  # lines, shapes, weather, dingbats
+    ("\u2900", "\u297f"),  # more arrows
+    ("\u2b00", "\u2bff"),  # more arrows and stars
+    ("\U0001f000", "\U0001faff"),  # emoji, flags, tiles and cards
+)
+_FOLDED_RANGES: Final = (
+    ("\uff10", "\uff19"),  # full-width digits
+    ("\uff21", "\uff3a"),  # full-width capitals
+    ("\uff41", "\uff5a"),  # full-width small letters
+    ("\U0001d400", "\U0001d7ff"),  # mathematical letters and digits, used as fonts
+)
 
 
 @dataclass(frozen=True)
 class CleanText:
+    """What is spoken: `text`, its length (which is what limits count), and the scripts of its letters."""
+
     text: str
     characters: int
+    scripts: frozenset[Script]
 
 
-def clean_text(raw: str, *, supported_languages: Sequence[str] = (), language: str = "") -> CleanText:
+def clean_text(
+    raw: str,
+    *,
+    supported_languages: Sequence[str] = (),
+    language: str = "",
+    max_characters: int = MAX_JOB_CHARACTERS,
+) -> CleanText:
+    """Return the text as it will be spoken.
+
+    `supported_languages` are the engine's, by ISO 639-1 code; without any, every script passes. `language` is
+    the one that was asked for, "" for none in particular.
+
+    Raises:
+        TextRefused: TextEmpty, TextUnspeakable, TextTooLong, TextControlCharacter, TextLoneSurrogate,
+            LanguageNotSupported (ScriptNotSupported where the text itself shows it).
+    """
+    if language and supported_languages and language not in supported_languages:
+        raise LanguageNotSupported(supported_languages=supported_languages)
+    if len(raw) > MAX_RAW_CHARACTERS:
+        raise TextTooLong(characters=len(raw), limit=max_characters)
+    _refuse_broken_characters(raw)
+    text = _cleaned(raw)
+    if not has_speech(text):
+        raise TextUnspeakable if _has_visible(raw) else TextEmpty
+    if supported_languages:
+        _refuse_other_scripts(raw, supported_languages)
+    if len(text) > max_characters:
+        raise TextTooLong(characters=len(text), limit=max_characters)
+    return CleanText(text=text, characters=len(text), scripts=scripts_in(text))
+
+
+def _refuse_broken_characters(raw: str) -> None:
     for position, character in enumerate(raw):
         category = unicodedata.category(character)
         if category == "Cs":
             raise TextLoneSurrogate(position=position)
-        if category == "Cc" and character not in "\n\r\t":
+        if category == "Cc" and character not in _LINE_ENDS and character != "\t":
             raise TextControlCharacter(position=position)
-    text = MODEL_MARKER.sub("", unicodedata.normalize("NFC", raw)).replace("\r\n", "\n").replace("\r", "\n").strip()
-    if not text:
-        raise TextEmpty
-    if len(text) > MAX_JOB_CHARACTERS:
-        raise TextTooLong(characters=len(text), limit=MAX_JOB_CHARACTERS)
-    if not any(unicodedata.category(character)[0] in "LN" for character in text):
-        raise TextUnspeakable
-    return CleanText(text=text, characters=len(text))
+
+
+def _refuse_other_scripts(raw: str, supported_languages: Sequence[str]) -> None:
+    spoken = scripts_of_languages(supported_languages)
+    for position, character in enumerate(raw):
+        for kept in _kept(unicodedata.normalize("NFC", character)):
+            script = script_of(kept)
+            if script is not None and script not in spoken:
+                raise ScriptNotSupported(
+                    script=script, position=position, supported_languages=supported_languages
+                )
+
+
+def _has_visible(raw: str) -> bool:
+    return any(unicodedata.category(character)[0] not in "ZC" for character in raw)
+
+
+def _cleaned(raw: str) -> str:
+    text = _LINE_END.sub("\n", unicodedata.normalize("NFC", raw))
+    text = "".join(map(_kept, text))
+    text = _without_markers(text)
+    # Characters that were held apart by something invisible may compose now.
+    text = _without_stacked_marks(unicodedata.normalize("NFC", text))
+    text = _SPACES_AROUND_LINE_END.sub("\n", _MANY_SPACES.sub(" ", text))
+    text = _MANY_LINE_ENDS.sub("\n\n", text).strip()
+    return _without_long_unspoken_runs(text).strip()
+
+
+def _kept(character: str) -> str:
+    """What stays of one character: itself, another form of it, a space in its place, or nothing."""
+    if character.isascii():
+        return " " if character == "\t" else character
+    category = unicodedata.category(character)
+    if category == "Zs":
+        return " "
+    if category in ("Cf", "Co", "Cn") or _is_variation_selector(character) or character == "\u20e3":
+        return ""
+    if _within(character, _PICTURE_RANGES):
+        return " "
+    if _within(character, _FOLDED_RANGES):
+        return unicodedata.normalize("NFKC", character)
+    return character
+
+
+def _within(character: str, ranges: tuple[tuple[str, str], ...]) -> bool:
+    return any(first <= character <= last for first, last in ranges)
+
+
+def _is_variation_selector(character: str) -> bool:
+    return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+
+
+def _without_markers(text: str) -> str:
+    """Remove markers until none is left: taking one out may put the halves of another together."""
+    while True:
+        cleaned = _MARKER_ENDS.sub(" ", _MARKER.sub(" ", _SSML_TAG.sub(" ", text)))
+        if cleaned == text:
+            return text
+        text = cleaned
+
+
+def _without_stacked_marks(text: str) -> str:
+    kept: list[str] = []
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.category(character)[0] == "M" else 0
+        if marks <= MAX_MARKS_PER_CHARACTER:
+            kept.append(character)
+    return "".join(kept)
+
+
+def _without_long_unspoken_runs(text: str) -> str:
+    kept: list[str] = []
+    unspoken = 0
+    for character in text:
+        speakable = is_speakable(character) or unicodedata.category(character)[0] == "M"
+        unspoken = 0 if speakable else unspoken + 1
+        if unspoken <= MAX_UNSPOKEN_RUN:
+            kept.append(character)
+    return "".join(kept)

@@ -1,13 +1,37 @@
-"""What is refused of a text, and why."""
+"""Why a text is refused. Every refusal has a stable code, and none repeats what was typed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from portal.lib.errors import DomainError
+from tts.languages import language_name
+from tts.text.characters import Script
+
+SCRIPT_NAMES: dict[Script, str | Promise] = {
+    Script.HAN: _("Chinese characters"),
+    Script.KANA: _("Japanese kana"),
+    Script.HANGUL: _("Korean letters"),
+    Script.BOPOMOFO: _("Bopomofo letters"),
+    Script.LATIN: _("Latin letters"),
+    Script.CYRILLIC: _("Cyrillic letters"),
+    Script.GREEK: _("Greek letters"),
+    Script.ARABIC: _("Arabic letters"),
+    Script.HEBREW: _("Hebrew letters"),
+    Script.DEVANAGARI: _("Devanagari letters"),
+    Script.THAI: _("Thai letters"),
+    Script.OTHER: _("letters of another script"),
+}
 
 
 class TextRefused(DomainError):
+    """A text that cannot be spoken as it is. Nothing was charged."""
+
     field = "text"
 
 
@@ -17,6 +41,8 @@ class TextEmpty(TextRefused):
 
 
 class TextUnspeakable(TextRefused):
+    """Punctuation, symbols or emoji only: an engine would answer with silence or noise."""
+
     code = "text_unspeakable"
     message = _("There is nothing in this text that can be spoken: it has no letters and no digits.")
 
@@ -25,12 +51,52 @@ class TextTooLong(TextRefused):
     code = "text_too_long"
     message = _("The text has %(characters)s characters; %(limit)s are allowed. Split it into several jobs.")
 
+    def __init__(self, *, characters: int, limit: int, **params: Any) -> None:
+        super().__init__(characters=characters, limit=limit, **params)
 
-class TextControlCharacter(TextRefused):
+
+class _TextRefusedAt(TextRefused):
+    """`position` counts Unicode code points of the text as it was sent, from 0; people are told it from 1."""
+
+    def __init__(self, *, position: int, **params: Any) -> None:
+        super().__init__(position=position, number=position + 1, **params)
+
+
+class TextControlCharacter(_TextRefusedAt):
     code = "text_control_characters"
-    message = _("The text holds a control character at position %(position)s. Remove it.")
+    message = _("Character number %(number)s of the text is a control character. Remove it.")
 
 
-class TextLoneSurrogate(TextRefused):
+class TextLoneSurrogate(_TextRefusedAt):
     code = "text_lone_surrogate"
-    message = _("The text holds half of a character at position %(position)s. Send it as valid Unicode.")
+    message = _("Character number %(number)s of the text is only half of one. Send valid Unicode.")
+
+
+class LanguageNotSupported(TextRefused):
+    """The engine does not speak the language that was asked for."""
+
+    code = "language_not_supported"
+    message = _("This language cannot be spoken yet. These can: %(languages)s.")
+
+    def __init__(self, *, supported_languages: Sequence[str], **params: Any) -> None:
+        names = [language_name(code) or code for code in supported_languages]
+        super().__init__(languages=format_lazy(", ".join(["{}"] * len(names)), *names), **params)
+
+
+class ScriptNotSupported(LanguageNotSupported):
+    """Same code: the text is written in something that none of the engine's languages is written in."""
+
+    message = _(
+        "The text contains %(script_name)s (the first is character number %(number)s), which cannot be "
+        "spoken yet. "
+        "These languages can: %(languages)s."
+    )
+
+    def __init__(self, *, script: Script, position: int, supported_languages: Sequence[str]) -> None:
+        super().__init__(
+            supported_languages=supported_languages,
+            script=script.value,
+            script_name=SCRIPT_NAMES[script],
+            position=position,
+            number=position + 1,
+        )

@@ -1,11 +1,77 @@
-"""How long a text takes to say."""
+"""How long a text takes to say, before anyone says it: for quotes, and to keep segments short.
+
+Measured on the built-in engine at normal speed, and near what people do: newsreaders speak 4 to 5 Mandarin
+syllables and about 150 English words, that is 15 characters with their spaces, a second.
+"""
 
 from __future__ import annotations
 
-HAN_PER_SECOND = 4.3
-OTHER_PER_SECOND = 15.0
+import functools
+import unicodedata
+from typing import Final
+
+from tts.text.characters import Script, has_speech, script_of
+
+MS_PER_HAN_CHARACTER: Final = 233  # 4.3 a second
+MS_PER_KANA: Final = 150  # a mora; about 7 a second
+MS_PER_HANGUL_SYLLABLE: Final = 190
+MS_PER_LETTER: Final = 60  # with its pauses 15 a second, the space after a word counted as a letter
+MS_PER_DIGIT: Final = 350  # 240 in Mandarin, 430 in English ("nineteen ninety-nine")
+MS_PER_SYMBOL: Final = 300  # "per cent", "dollars"
+SENTENCE_PAUSE_MS: Final = 350
+CLAUSE_PAUSE_MS: Final = 200
+
+# The shortest thing that an engine says, with the silence around it.
+MIN_AUDIO_MS: Final = 400
+
+_SENTENCE_ENDS: Final = frozenset("。！？!?.…\n")
+_CLAUSE_ENDS: Final = frozenset("，、；：,;:—")
+_MS_BY_SCRIPT: Final = {
+    Script.HAN: MS_PER_HAN_CHARACTER,
+    Script.BOPOMOFO: MS_PER_HAN_CHARACTER // 2,
+    Script.KANA: MS_PER_KANA,
+    Script.HANGUL: MS_PER_HANGUL_SYLLABLE,
+}
+
+
+def character_times_ms(text: str) -> list[int]:
+    """Return what each character adds to the length of speech;
+
+    of several pause marks in a row only the first adds.
+    """
+    times = []
+    paused_ms = 0
+    for character in text:
+        pause_ms = _pause_ms(character)
+        times.append(max(0, pause_ms - paused_ms) if pause_ms else _character_ms(character))
+        if pause_ms or not character.isspace():
+            paused_ms = max(pause_ms, paused_ms) if pause_ms else 0
+    return times
+
+
+def _pause_ms(character: str) -> int:
+    if character in _SENTENCE_ENDS:
+        return SENTENCE_PAUSE_MS
+    return CLAUSE_PAUSE_MS if character in _CLAUSE_ENDS else 0
+
+
+@functools.lru_cache(maxsize=16_384)
+def _character_ms(character: str) -> int:
+    category = unicodedata.category(character)
+    if category[0] == "N":
+        return MS_PER_DIGIT
+    if category in ("Sc", "Sm") or character in "%@&":
+        return MS_PER_SYMBOL
+    if category[0] == "L":
+        return _MS_BY_SCRIPT.get(script_of(character) or Script.LATIN, MS_PER_LETTER)
+    return MS_PER_LETTER if character == " " else 0
 
 
 def estimate_audio_ms(text: str) -> int:
-    han = sum("\u4e00" <= character <= "\u9fff" for character in text)
-    return round(1000 * (han / HAN_PER_SECOND + (len(text) - han) / OTHER_PER_SECOND))
+    """Return how many milliseconds of audio a text becomes at normal speed;
+
+    0 when nothing in it is spoken.
+    """
+    if not has_speech(text):
+        return 0
+    return max(MIN_AUDIO_MS, sum(character_times_ms(text)))

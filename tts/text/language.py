@@ -1,0 +1,34 @@
+"""Which language is a text in? Told by its script, which is enough to choose how an engine reads it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from tts.text.characters import Script, script_of
+
+
+class TextLanguage(StrEnum):
+    """`ENGLISH` stands for Latin letters; which language they spell cannot be told by script."""
+
+    CHINESE = "zh"
+    ENGLISH = "en"
+    MIXED = "mixed"
+    OTHER = "other"
+
+
+_CHINESE_SCRIPTS = frozenset({Script.HAN, Script.BOPOMOFO})
+
+
+def scripts_in(text: str) -> frozenset[Script]:
+    """Return the scripts of all letters in a text; empty when it has none (digits only)."""
+    return frozenset(script for character in set(text) if (script := script_of(character)) is not None)
+
+
+def detect_language(text: str) -> TextLanguage:
+    """Return Chinese, English, both in one text, or something else: further scripts, or no letters."""
+    scripts = scripts_in(text)
+    if not scripts or scripts - _CHINESE_SCRIPTS - {Script.LATIN}:
+        return TextLanguage.OTHER
+    if Script.LATIN not in scripts:
+        return TextLanguage.CHINESE
+    return TextLanguage.MIXED if scripts & _CHINESE_SCRIPTS else TextLanguage.ENGLISH
