@@ -31,6 +31,8 @@ ARGUMENTS = [
 # The engine shares two cores with the browser and three servers.
 PATIENCE_MS = 60_000
 CLIP_SECONDS = 8.0
+# htmx logs a request that a newer one replaced, or that ended as the page was left. A failed one says sendError.
+ABORTED = ("htmx:sendAbort", "htmx:afterRequest")
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -100,7 +102,7 @@ class Complaints:
         page.on("pageerror", lambda error: self.lines.append(f"exception: {error}"))
 
     def _note(self, kind: str, text: str) -> None:
-        if kind not in ("error", "warning"):
+        if kind not in ("error", "warning") or text.startswith(ABORTED):
             return
         if any(
             f"status of {status} " in text or f"Code {status} " in text for status in self.expected_statuses
