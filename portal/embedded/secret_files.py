@@ -12,7 +12,6 @@ class SecretFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def path(self, name: str) -> Path:
         return self.folder / name
@@ -26,6 +25,7 @@ class SecretFiles:
 
     def write(self, name: str, value: str) -> None:
         """Keep `value`; a kill in the middle leaves the old file or the new one, never half of it."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = self.path(f".{name}.unfinished")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w") as file:

@@ -64,6 +64,18 @@ def test_ctrl_c_stops_every_process(start, wait_until):
     assert stack.output.count("\n") < 20, stack.output
 
 
+def test_ctrl_c_in_the_middle_of_the_first_start_leaves_nothing_that_hinders_the_next(start, wait_until):
+    stack = start(ready=False)
+    records = stack.folder.run / "processes"
+    wait_until(lambda: (records / "web.json").exists(), what="the start of the web server")
+    running = stack.processes()
+    assert stack.interrupt() == 0
+    wait_until(lambda: all_ended(running), what="the end of every process")
+    assert not listens(stack.port)
+    again = start(port=stack.port)
+    assert again.get("/readyz")[0] == 200
+
+
 def test_it_starts_again_after_the_kill_of_everything_and_has_lost_nothing(start, wait_until):
     stack = start()
     password = stack.folder.secrets.read("operator_password")
