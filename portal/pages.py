@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import dataclass
 from functools import partial
@@ -20,28 +21,40 @@ from portal.lib.ranges import ranged_response
 from portal.speech_price import ClassPrice, class_prices
 from tts import storage
 from tts.engine.catalogue import PRESET_VOICES, PresetVoice
+from tts.views.player import sample_outline
 
 SHOWN_SAMPLES = 3
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A preset voice on the landing page. `ready` says whether its sample has been spoken yet."""
+    """A preset voice on the landing page. A `duration_ms` of 0 says that its sample has not been spoken yet."""
 
     key: str
     name: str
     description: str
     language: str
-    ready: bool
+    duration_ms: int
+    peaks: tuple[int, ...]
+
+    @property
+    def ready(self) -> bool:
+        return self.duration_ms > 0
 
 
 def _sample(preset: PresetVoice, *, chinese: bool) -> Sample:
+    key = storage.preset_sample_key(preset.key)
+    duration_ms: int = 0
+    peaks: tuple[int, ...] = ()
+    with contextlib.suppress(FileNotFoundError):
+        duration_ms, peaks = sample_outline(key, storage.size_of(key))
     return Sample(
         key=preset.key,
         name=preset.chinese_name if chinese else preset.english_name,
         description=preset.chinese_description if chinese else preset.english_description,
         language=preset.language,
-        ready=storage.exists(storage.preset_sample_key(preset.key)),
+        duration_ms=duration_ms,
+        peaks=peaks,
     )
 
 

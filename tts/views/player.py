@@ -52,7 +52,7 @@ def job_player(job: SynthesisJob, *, title: str) -> Player | None:
 
 
 @lru_cache(maxsize=64)
-def _sample(key: str, size_bytes: int) -> tuple[int, tuple[int, ...]]:
+def sample_outline(key: str, size_bytes: int) -> tuple[int, tuple[int, ...]]:
     """Length in ms and peaks of a preset's sample. Read once: a sample of the same size is the same sample."""
     audio = read_wav(storage.read(key))
     return audio.duration_ms, tuple(waveform_peaks(audio.pcm, count=MAX_BARS))
@@ -61,7 +61,7 @@ def _sample(key: str, size_bytes: int) -> tuple[int, tuple[int, ...]]:
 def _preset_player(voice: Voice, *, title: str) -> Player | None:
     key = storage.preset_sample_key(voice.preset_key)
     try:
-        duration_ms, peaks = _sample(key, storage.size_of(key))
+        duration_ms, peaks = sample_outline(key, storage.size_of(key))
     except (FileNotFoundError, ValueError):
         return None
     return Player(
