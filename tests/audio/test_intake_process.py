@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from tests.audio import clips
 from tts.audio import intake
 from tts.audio.errors import (
+    REFUSAL_BY_CODE,
     ClipInspectionUnavailable,
     ClipQualityRejected,
     ClipRejected,
@@ -331,23 +333,23 @@ def _damaged_files(count: int) -> list[tuple[str, bytes]]:
     return damaged
 
 
+def _outcome(folder: Path, name: str, data: bytes) -> str:
+    source = folder / name
+    source.write_bytes(data)
+    try:
+        clip = intake.inspect_clip(source=source)
+    except ClipRejected as refusal:
+        return refusal.code
+    return "taken" if 3_000 <= clip.duration_ms <= 30_000 else f"{clip.duration_ms} ms"
+
+
 def test_damaged_files_give_a_clip_or_a_refusal_and_never_anything_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", logger="tts.audio.intake")
-    source = tmp_path / "damaged"
-    codes: list[str] = []
-    for name, data in _damaged_files(18):
-        source.write_bytes(data)
-        try:
-            clip = intake.inspect_clip(source=source)
-        except ClipRejected as refusal:
-            codes.append(refusal.code)
-        else:
-            assert 3_000 <= clip.duration_ms <= 30_000, name
-            codes.append("taken")
-    assert len(codes) == 18
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        codes = list(pool.map(lambda file: _outcome(tmp_path, *file), _damaged_files(14)))
     assert {"taken", "clip_unreadable", "clip_too_short"} <= set(codes)
-    assert "clip_too_complex" not in codes
+    assert set(codes) <= {"taken", *REFUSAL_BY_CODE} - {"clip_too_complex"}
     assert {record.message for record in caplog.records} == {"clip_inspected"}
     assert {record.decoder_error for record in caplog.records} == {""}  # type: ignore[attr-defined]
