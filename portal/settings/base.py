@@ -156,7 +156,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 MEDIA_ROOT = Path(env_text("VOICEPOOL_MEDIA", str(DATA_DIR / "media")))
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": MEDIA_ROOT}},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "portal.lib.static_files.HashedFilesStorage"},
 }
 # Uploads go to disk beyond the first; bodies without files are refused beyond the second (BodyLimitMiddleware).
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024

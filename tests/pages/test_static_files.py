@@ -1,0 +1,46 @@
+"""Static files as a web host serves them: every name hashed, also those that modules import."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+HASHED = re.compile(r"\.[0-9a-f]{12}\.js$")
+IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*["'](\.[^"']+)["']""")
+
+
+@pytest.fixture
+def collected(tmp_path: Path, settings: Any) -> Path:
+    """The folder that `collectstatic` fills in production."""
+    settings.STATIC_ROOT = tmp_path / "static"
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {"BACKEND": "portal.lib.static_files.HashedFilesStorage"},
+    }
+    call_command("collectstatic", interactive=False, verbosity=0)
+    return Path(settings.STATIC_ROOT)
+
+
+def test_modules_import_hashed_names_that_exist(collected: Path) -> None:
+    modules = [path for path in (collected / "js").glob("*.js") if HASHED.search(path.name)]
+    imports = [(path, name) for path in modules for name in IMPORT.findall(path.read_text(encoding="utf-8"))]
+    assert "theme" in " ".join(name for path, name in imports if path.name.startswith("app."))
+    assert [name for _path, name in imports if not HASHED.search(name)] == []
+    assert [name for path, name in imports if not (path.parent / name).is_file()] == []
+
+
+def test_every_file_of_ours_has_a_hashed_name(collected: Path) -> None:
+    manifest = json.loads((collected / "staticfiles.json").read_text(encoding="utf-8"))["paths"]
+    own = {
+        path.relative_to(collected).as_posix()
+        for folder in ("css", "js", "img")
+        for path in (collected / folder).iterdir()
+    }
+    sources = {name for name in own if name in manifest}
+    assert {"css/tokens.css", "js/app.js", "js/early.js", "img/icon.svg"} <= sources
+    assert {manifest[name] for name in sources} <= own
