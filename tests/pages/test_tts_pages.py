@@ -24,6 +24,7 @@ from tts import storage
 from tts.models import SynthesisJob, Voice
 from tts.selectors.voices import preset_voices
 from tts.states import JobState, VoiceState
+from tts.views.cards import text_start
 
 pytestmark = pytest.mark.django_db
 
@@ -431,3 +432,26 @@ def test_names_are_escaped_everywhere(alice: User, alice_client: Client, alice_w
         page = alice_client.get(address).content.decode()
         assert "<img" not in page, address
         assert "&lt;img" in page, address
+
+
+def test_an_ended_job_brings_the_new_balance_along(alice_client: Client, alices_job: SynthesisJob) -> None:
+    url = reverse("job", args=[alices_job.pk])
+    assert "hx-swap-oob" not in alice_client.get(url, {"part": "studio"}, headers=HTMX).content.decode()
+    finish_job(alices_job)
+    for part in ("studio", "job"):
+        page = alice_client.get(url, {"part": part}, headers=HTMX).content.decode()
+        assert '<div hx-swap-oob="innerHTML:.balance">' in page
+        assert "CN¥" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("  Short\n\ttext. ", "Short text."),
+        ("a" * 91, "a" * 90 + "…"),
+        ("好" * 90, "好" * 45 + "…"),
+        ("", ""),
+    ],
+)
+def test_the_start_of_a_text_has_one_width(text: str, start: str) -> None:
+    assert text_start(text) == start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.utils.functional import Promise
-from django.utils.text import Truncator
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
@@ -22,7 +22,7 @@ from tts.states import AttemptState, JobState, SegmentState, VoiceState
 from tts.views.player import Player, job_player, voice_player
 
 PRESETS_BY_KEY: Final = {preset.key: preset for preset in PRESET_VOICES}
-TEXT_START_CHARACTERS: Final = 90
+TEXT_START_WIDTH: Final = 90
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,13 @@ class JobRow:
 
 
 def text_start(text: str) -> str:
-    """The first words of a text, on one line."""
-    return Truncator(" ".join(text[: 4 * TEXT_START_CHARACTERS].split())).chars(TEXT_START_CHARACTERS)
+    """The first words of a text, on one line; a Chinese character takes the width of two letters."""
+    line, width = " ".join(text[: 2 * TEXT_START_WIDTH].split()), 0
+    for index, character in enumerate(line):
+        width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if width > TEXT_START_WIDTH:
+            return f"{line[:index].rstrip()}…"
+    return line
 
 
 def job_rows(jobs: Iterable[SynthesisJob]) -> list[JobRow]:
