@@ -45,7 +45,7 @@ ENGINES: Mapping[str, EngineDescription] = MappingProxyType(
         "kokoro": EngineDescription(
             key="kokoro",
             name="Kokoro-82M",
-            languages=("zh", "en"),
+            languages=("zh", "en", "es", "fr", "it", "pt", "de"),
             # Pitch and timbre are moved towards the reference; the speaker is not cloned.
             real_clone=False,
             sample_rate_hz=24_000,
@@ -55,7 +55,7 @@ ENGINES: Mapping[str, EngineDescription] = MappingProxyType(
         "simulated": EngineDescription(
             key="simulated",
             name="Simulated (tests and benchmarks only)",
-            languages=("zh", "en", "es", "fr", "it", "pt"),
+            languages=("zh", "en", "es", "fr", "it", "pt", "de"),
             real_clone=False,
             sample_rate_hz=24_000,
             gpu_ms_per_audio_s=100,

@@ -1,0 +1,188 @@
+"""Text to the phonemes that Kokoro was trained on: Mandarin by misaki, everything else by eSpeak NG, mixed freely.
+
+Mandarin by eSpeak's own rules is not intelligible with this model; misaki's is. English phonemes are rewritten the
+way misaki writes them, since that is what the model has learned.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import jieba
+from misaki.zh import ZHG2P
+from pypinyin import Style, lazy_pinyin
+
+from tts.engine.errors import EngineError
+from tts.engine.espeak import TIE, Espeak
+from tts.engine.languages import latin_language, scripts_of
+from tts.engine.numerals import write_out
+
+# Language to eSpeak's voice. Each was read back by an independent recogniser nearly without a fault.
+ESPEAK_VOICES = {"en": "en-us", "es": "es", "fr": "fr", "it": "it", "pt": "pt-br", "de": "de"}
+LANGUAGES = ("zh", *ESPEAK_VOICES)
+SPEAKABLE_SCRIPTS = frozenset({"han", "latin"})
+
+HAN = r"〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+KEPT_MARKS = ';:,.!?—…"()“”'
+SENTENCE_ENDS = ".!?…"
+# A point, comma or colon inside a number, an address or an abbreviation is not a mark but part of a word.
+_INNER_MARK = r"(?<=[^\W_])[.,:](?=[a-z0-9])|(?<=[A-Z])\.(?=[A-Z]\b)"
+_SPAN = re.compile(rf"([{HAN}]+)|([{KEPT_MARKS}\n]+)|((?:{_INNER_MARK}|[^{HAN}{KEPT_MARKS}\n])+)")
+_COUNTED = "零〇一二三四五六七八九十百千万亿点第年月号"
+_LANGUAGE_SWITCH = re.compile(r"\([^)]*\)")
+
+# Chinese and typographic marks to those in the model's vocabulary.
+_MARKS = str.maketrans(
+    {
+        "，": ",", "、": ",", "。": ".", "．": ".", "！": "!", "？": "?", "；": ";", "：": ":", "¿": None, "¡": None,
+        "「": "“", "」": "”", "『": "“", "』": "”", "《": "“", "》": "”", "〈": "“", "〉": "”", "«": "“", "»": "”",
+        "„": "“", "（": "(", "）": ")", "【": "(", "】": ")", "[": "(", "]": ")", "{": "(", "}": ")", "–": "—",
+        "―": "—", "·": " ", "・": " ", "’": "'", "‘": "'", "_": " ", "|": ",", "*": " ", "~": " ", "^": " ",
+        "\t": " ", "\r": "\n", "\u2028": "\n", "\u2029": "\n",
+    }
+)  # fmt: skip
+
+_CURRENCY = re.compile(r"([$€£¥])\s?(\d[\d,]*(?:\.\d+)?)")
+_CURRENCY_NAMES = {"$": "dollars", "€": "euros", "£": "pounds", "¥": "yuan"}
+
+# eSpeak's English to misaki's (misaki/espeak.py has the same table; longest first). The tie is gone afterwards.
+_ENGLISH = (
+    ("ʔˌn\u0329", "ʔn"), ("ʔn\u0329", "ʔn"), ("a^ɪ", "I"), ("a^ʊ", "W"), ("d^ʒ", "ʤ"), ("e^ɪ", "A"), ("t^ʃ", "ʧ"),
+    ("ɔ^ɪ", "Y"), ("ə^l", "ᵊl"), ("o^ʊ", "O"), ("ʲo", "jo"), ("ʲə", "jə"), ("ʲ", ""), ("ɚ", "əɹ"), ("ɜːɹ", "ɜɹ"),
+    ("ɜː", "ɜɹ"), ("ɪə", "iə"), ("e", "A"), ("r", "ɹ"), ("x", "k"), ("ç", "k"), ("ɐ", "ə"), ("ɬ", "l"), ("\u0303", ""),
+    ("ː", ""), ("o", "ɔ"), ("ɾ", "T"), ("ʔ", "t"), ("\u0329", ""), (TIE, ""),
+)  # fmt: skip
+_OTHER = (
+    ("a^ɪ", "I"), ("a^ʊ", "W"), ("d^z", "ʣ"), ("d^ʒ", "ʤ"), ("e^ɪ", "A"), ("o^ʊ", "O"), ("ə^ʊ", "Q"), ("s^s", "S"),
+    ("t^s", "ʦ"), ("t^ʃ", "ʧ"), ("ɔ^ɪ", "Y"), (TIE, ""), ("-", ""),
+)  # fmt: skip
+
+
+class Phonemizer:
+    """Turns text into phonemes. Loads its dictionary of Chinese words when made: most of a second."""
+
+    def __init__(self, cache_folder: Path, vocabulary: frozenset[str]) -> None:
+        self._vocabulary = vocabulary
+        self._espeak = Espeak()
+        # jieba keeps its parsed dictionary in the system's temporary folder, where anybody could have put another.
+        cache_folder.mkdir(parents=True, exist_ok=True)
+        jieba.setLogLevel(logging.WARNING)
+        jieba.dt.tmp_dir = str(cache_folder)
+        jieba.initialize()
+
+    def phonemes(self, text: str, language: str) -> str:
+        """The phonemes of a text with its marks, in the model's vocabulary. `language` may be "" (detect).
+
+        Raises:
+            EngineError: with blame "user": `language_not_supported` or `text_unspeakable`.
+        """
+        if language and language not in LANGUAGES:
+            raise _not_supported(language)
+        text = _without_pictures(unicodedata.normalize("NFKC", text).translate(_MARKS))
+        text = _spell_greek(text)
+        scripts = scripts_of(text)
+        if not scripts <= SPEAKABLE_SCRIPTS:
+            raise _not_supported(", ".join(sorted(scripts - SPEAKABLE_SCRIPTS)))
+        if "han" in scripts or language == "zh":
+            text = write_out(text)
+        if language in ("", "zh"):
+            language = latin_language(text)
+        return self._joined(self._pieces(text, language))
+
+    def _pieces(self, text: str, language: str) -> Iterator[str]:
+        for han, marks, other in _SPAN.findall(text):
+            if han:
+                yield " " + self._mandarin(han) + " "
+            elif marks:
+                yield _mark(marks)
+            elif other.strip():
+                yield " " + self._by_espeak(other, language) + " "
+            else:
+                yield " "
+
+    def _joined(self, pieces: Iterator[str]) -> str:
+        joined = "".join(character for character in "".join(pieces) if character in self._vocabulary)
+        joined = re.sub(r"\s+", " ", joined).strip()
+        joined = re.sub(r" ([;:,.!?…)”])", r"\1", joined)
+        joined = re.sub(r"([(“]) ", r"\1", joined)
+        if not any(character.isalpha() for character in joined):
+            raise EngineError("text_unspeakable", "There is nothing in this text that can be spoken.", "user")
+        return joined
+
+    def _mandarin(self, run: str) -> str:
+        """A run of Chinese characters, word by word."""
+        syllables = lazy_pinyin(run, style=Style.TONE3, neutral_tone_with_five=True, tone_sandhi=True)
+        if len(syllables) != len(run):
+            return " ".join(self._syllables(lazy_pinyin(run, style=Style.TONE3, neutral_tone_with_five=True)))
+        syllables = _with_yi_changed(run, syllables)
+        words: list[str] = []
+        start = 0
+        for word in jieba.lcut(run, HMM=False):
+            words.append("".join(self._syllables(syllables[start : start + len(word)])))
+            start += len(word)
+        return " ".join(words)
+
+    def _syllables(self, syllables: list[str]) -> Iterator[str]:
+        for syllable in syllables:
+            # A character without a known reading comes back as itself: there is nothing to say for it.
+            if syllable.isascii():
+                yield ZHG2P.py2ipa(syllable).replace("\u032f", "")
+
+    def _by_espeak(self, text: str, language: str) -> str:
+        if language == "en":
+            text = _CURRENCY.sub(lambda match: f"{match[2]} {_CURRENCY_NAMES[match[1]]}", text)
+        phonemes = _LANGUAGE_SWITCH.sub("", self._espeak.phonemes(text, ESPEAK_VOICES[language]))
+        for theirs, ours in _ENGLISH if language == "en" else _OTHER:
+            phonemes = phonemes.replace(theirs, ours)
+        return phonemes
+
+
+def _mark(marks: str) -> str:
+    """A run of marks as one that the model knows. A new line ends a sentence."""
+    if set(marks) <= {"\n"}:
+        return ". "
+    marks = marks.replace("\n", "")
+    if set(marks) <= {"."} and len(marks) > 1:
+        return "… "
+    # "！！！" and "？！" are one mark; the strongest speaks.
+    for end in "?!….":
+        if end in marks:
+            return end + ("”" if "”" in marks else "") + " "
+    return (" " if marks[0] in "(“" else "") + "".join(dict.fromkeys(marks)) + " "
+
+
+def _without_pictures(text: str) -> str:
+    """The text without emoji and the like, which eSpeak would read out by their English names."""
+    return "".join(
+        " "
+        if character != "°" and unicodedata.category(character) in ("So", "Sk", "Cf", "Co", "Cn", "Cs")
+        else character
+        for character in text
+    )
+
+
+def _with_yi_changed(run: str, syllables: list[str]) -> list[str]:
+    """一 before a fourth tone rises, also where pypinyin's phrases leave it flat. In numbers it stays as it is."""
+    changed = list(syllables)
+    for index, character in enumerate(run[:-1]):
+        in_number = run[index + 1] in _COUNTED or (index > 0 and run[index - 1] in _COUNTED)
+        if character == "一" and not in_number and syllables[index + 1].endswith("4"):
+            changed[index] = "yi2"
+    return changed
+
+
+def _spell_greek(text: str) -> str:
+    """Single Greek letters, as in formulas, by their English names."""
+
+    def name(match: re.Match[str]) -> str:
+        return " " + unicodedata.name(match[0]).split()[-1].lower() + " "
+
+    return re.sub(r"(?<![\u0370-\u03ff])[\u0391-\u03a9\u03b1-\u03c9](?![\u0370-\u03ff])", name, text)
+
+
+def _not_supported(what: str) -> EngineError:
+    return EngineError("language_not_supported", f"This engine does not speak: {what}.", "user")
