@@ -76,9 +76,3 @@ class NameInvalid(DomainError):
     status = 400
     field = "name"
     message = _("A name has 1 to 60 characters, at least one of them visible.")
-
-
-class WorkspaceSuspended(DomainError):
-    code = "workspace_suspended"
-    status = 403
-    message = _("This workspace is suspended. Write to the operator.")

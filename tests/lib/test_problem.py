@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+import redis
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path
@@ -98,6 +100,9 @@ def test_an_error_shows_no_message_of_its_own_to_a_log() -> None:
         (exceptions.UnsupportedMediaType("text/csv"), 415, "unsupported_media_type"),
         (exceptions.ParseError(), 400, "malformed_request"),
         (ServiceUnavailable(), 503, "service_unavailable"),
+        # No free connection is no fault of the caller's key: never 401, never 500.
+        (OperationalError("couldn't get a connection after 10.00 sec"), 503, "service_unavailable"),
+        (redis.ConnectionError(), 503, "service_unavailable"),
     ],
 )
 def test_each_refusal_has_its_code(error: Exception, status: int, code: str) -> None:

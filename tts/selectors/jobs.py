@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db.models import Prefetch, QuerySet
 
 from accounts.models import Workspace
+from accounts.tenancy import owned_by
 from billing.selectors.prices import rate_for
 from tts.errors import JobNotFound
 from tts.models import Attempt, Segment, SynthesisJob
@@ -48,7 +49,7 @@ def jobs_of(
     workspace: Workspace, *, search: str = "", state: str = "", voice_id: uuid.UUID | None = None
 ) -> QuerySet[SynthesisJob]:
     """The workspace's jobs, newest first. `search` looks for words in the text."""
-    jobs = SynthesisJob.objects.filter(workspace=workspace, deleted_at__isnull=True).select_related(
+    jobs = owned_by(SynthesisJob.objects.filter(deleted_at__isnull=True), workspace).select_related(
         "voice", "price_version"
     )
     if search:

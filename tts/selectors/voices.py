@@ -7,6 +7,7 @@ import uuid
 from django.db.models import Count, Q, QuerySet
 
 from accounts.models import Workspace
+from accounts.tenancy import owned_by, owned_by_or_shared
 from tts.errors import VoiceNotFound
 from tts.models import Voice, VoiceKind
 from tts.states import VoiceState
@@ -14,15 +15,15 @@ from tts.states import VoiceState
 
 def usable_voices(workspace: Workspace) -> QuerySet[Voice]:
     """The workspace's own voices, newest first, then the preset ones; deleted ones are gone."""
-    return Voice.objects.filter(
-        Q(workspace=workspace) | Q(kind=VoiceKind.PRESET), state=VoiceState.READY
-    ).order_by("kind", "-created_at")
+    # Only presets belong to no workspace: a constraint of the table says so.
+    ready = Voice.objects.filter(state=VoiceState.READY)
+    return owned_by_or_shared(ready, workspace).order_by("kind", "-created_at")
 
 
 def voices_of(workspace: Workspace) -> QuerySet[Voice]:
     """The workspace's own voices, newest first, with `job_count`: how many of its jobs used each."""
     return (
-        Voice.objects.filter(workspace=workspace, state=VoiceState.READY)
+        owned_by(Voice.objects.filter(state=VoiceState.READY), workspace)
         .annotate(job_count=Count("jobs", filter=Q(jobs__deleted_at__isnull=True)))
         .order_by("-created_at")
     )

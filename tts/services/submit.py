@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from accounts.errors import WorkspaceSuspended
 from accounts.models import ApiKey, User, Workspace
 from billing.services.holds import place_hold
-from tts.errors import IdempotencyKeyInvalid, IdempotencyKeyReused, QueueFull, WorkspaceSuspended
+from tts.errors import IdempotencyKeyInvalid, IdempotencyKeyReused, QueueFull
 from tts.models import Segment, SynthesisJob
 from tts.services.bind import bind_idle_slots
 from tts.services.quoting import Quote, quote
