@@ -31,7 +31,9 @@ class User(AbstractBaseUser, PermissionsMixin):
     email = models.EmailField(_("e-mail address"), unique=True)
     display_name = models.CharField(_("name"), max_length=100, blank=True)
     locale = models.CharField(_("language"), max_length=10, blank=True)
-    is_staff = models.BooleanField(_("operator"), default=False, help_text=_("May open the operators' console."))
+    is_staff = models.BooleanField(
+        _("operator"), default=False, help_text=_("May open the operators' console.")
+    )
     is_active = models.BooleanField(_("active"), default=True)
     date_joined = models.DateTimeField(auto_now_add=True)
 
