@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
 import secrets
 from collections.abc import Callable
 
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext_lazy as _
 
@@ -39,6 +40,11 @@ class RequestIdMiddleware:
         return response
 
 
+# A client that is cut off while it sends never sees why. So much of a body that is refused is taken from it first;
+# whoever sends more has earned the broken connection.
+DISCARDED_BYTES = 32 * 1024 * 1024
+
+
 class RequestTooLarge(DomainError):
     code = "request_too_large"
     status = 413
@@ -48,7 +54,7 @@ class RequestTooLarge(DomainError):
 
 
 class BodyLimitMiddleware:
-    """Refuses a body that is too large by its announced length, before any of it is read.
+    """Refuses a body that is too large by its announced length: none of it is parsed, stored or kept in memory.
 
     Nothing that runs before it may read a body; the CSRF check reads one only right before the view.
     WSGI shows the application an empty body where no length was announced.
@@ -62,8 +68,16 @@ class BodyLimitMiddleware:
         limit: int = settings.VOICEPOOL["UPLOAD_BYTES"] if is_upload else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal() or int(length) > limit:
+            if length.isdecimal() and int(length) <= DISCARDED_BYTES:
+                _discard_body(request)
             return error_response(request, RequestTooLarge(megabytes=limit // (1024 * 1024)))
         return self.get_response(request)
+
+
+def _discard_body(request: HttpRequest) -> None:
+    with contextlib.suppress(UnreadablePostError):  # the client is gone
+        while request.read(64 * 1024):
+            pass
 
 
 def client_address(request: HttpRequest) -> str | None:

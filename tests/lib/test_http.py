@@ -141,42 +141,66 @@ def test_an_ipv4_client_of_an_ipv6_socket_is_an_ipv4_client(
     assert address(factory, peer="::ffff:192.0.2.7") == "192.0.2.7"
 
 
-class Unread(BytesIO):
-    """A body that must not be touched."""
+class Body(BytesIO):
+    """A body that counts how much of it was taken."""
 
-    def read(self, *arguments: object) -> bytes:
-        raise AssertionError("the body was read")
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.left = length
+        self.taken = 0
 
-    readline = read
+    def read(self, size: int | None = -1, /) -> bytes:
+        chunk = bytes(self.left if size is None or size < 0 else min(size, self.left))
+        self.left -= len(chunk)
+        self.taken += len(chunk)
+        return chunk
 
 
-def limited(factory: RequestFactory, path: str, *, length: str, content_type: str) -> HttpResponseBase:
+def limited(
+    factory: RequestFactory, path: str, *, length: str, content_type: str
+) -> tuple[HttpResponseBase, int]:
+    """The answer to a request that announces so much, and how much of it was taken."""
     request = factory.generic("POST", path, data="x", content_type=content_type)
     request.META["CONTENT_LENGTH"] = length
-    request._stream = Unread()
-    return BodyLimitMiddleware(lambda request: HttpResponse("passed"))(request)
+    body = Body(int(length) if length.isdecimal() else 0)
+    request._stream = body
+    response = BodyLimitMiddleware(lambda request: HttpResponse("passed"))(request)
+    return response, body.taken
 
 
-@pytest.mark.parametrize(
-    ("content_type", "limit"),
-    [("application/json", 2 * MEGABYTE), ("multipart/form-data; boundary=x", 16 * MEGABYTE)],
-)
-def test_a_body_is_refused_by_its_length_before_it_is_read(
+KINDS = [("application/json", 2 * MEGABYTE), ("multipart/form-data; boundary=x", 16 * MEGABYTE)]
+
+
+@pytest.mark.parametrize(("content_type", "limit"), KINDS)
+def test_a_body_at_its_limit_passes_unread(factory: RequestFactory, content_type: str, limit: int) -> None:
+    response, taken = limited(factory, "/api/v1/jobs", length=str(limit), content_type=content_type)
+    assert (response.status_code, taken) == (200, 0)
+
+
+@pytest.mark.parametrize(("content_type", "limit"), KINDS)
+def test_a_body_over_its_limit_is_refused_and_taken_so_that_its_sender_sees_why(
     factory: RequestFactory, content_type: str, limit: int
 ) -> None:
-    allowed = limited(factory, "/api/v1/jobs", length=str(limit), content_type=content_type)
-    assert (allowed.status_code, allowed.content) == (200, b"passed")  # type: ignore[attr-defined]
-    refused = limited(factory, "/api/v1/jobs", length=str(limit + 1), content_type=content_type)
-    assert refused.status_code == 413
+    refused, taken = limited(factory, "/api/v1/jobs", length=str(limit + 1), content_type=content_type)
+    assert (refused.status_code, taken) == (413, limit + 1)
     assert refused["Content-Type"] == "application/problem+json"
     body = json.loads(refused.content)  # type: ignore[attr-defined]
     assert body["code"] == "request_too_large"
     assert f"at most {limit // MEGABYTE} MB" in body["detail"]
 
 
+@pytest.mark.parametrize(("content_type", "limit"), KINDS)
+def test_a_huge_body_is_refused_without_taking_any_of_it(
+    factory: RequestFactory, content_type: str, limit: int
+) -> None:
+    refused, taken = limited(factory, "/api/v1/jobs", length=str(10**12), content_type=content_type)
+    assert (refused.status_code, taken) == (413, 0)
+
+
 @pytest.mark.parametrize("length", ["-1", "a lot", "1e9", "0x10"])
 def test_a_length_that_is_no_number_is_refused(factory: RequestFactory, length: str) -> None:
-    assert limited(factory, "/api/v1/jobs", length=length, content_type="application/json").status_code == 413
+    refused, taken = limited(factory, "/api/v1/jobs", length=length, content_type="application/json")
+    assert (refused.status_code, taken) == (413, 0)
 
 
 def test_a_request_without_a_body_passes(factory: RequestFactory) -> None:
