@@ -8,6 +8,8 @@ from typing import Any
 import dj_database_url
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from portal.lib.env import env_bool, env_int, env_list, env_text
 
@@ -95,7 +97,15 @@ REDIS_URL = env_text("REDIS_URL")
 # No dashboard: it would show that one queue, and could run and delete jobs behind the back of the attempts.
 RQ_SHOW_ADMIN_LINK = False
 RQ_QUEUES = {"default": {"URL": REDIS_URL, "SERIALIZER": "rq.serializers.JSONSerializer"}}
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "cache"}}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "cache",
+        # Every page looks into it: while Redis is away nobody waits through redis-py's own ten retries.
+        "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1, "retry": Retry(NoBackoff(), 1)},
+    }
+}
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
@@ -155,7 +165,10 @@ STATIC_ROOT = Path(env_text("VOICEPOOL_STATIC", str(DATA_DIR / "static")))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 MEDIA_ROOT = Path(env_text("VOICEPOOL_MEDIA", str(DATA_DIR / "media")))
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": MEDIA_ROOT}},
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": MEDIA_ROOT},
+    },
     "staticfiles": {"BACKEND": "portal.lib.static_files.HashedFilesStorage"},
 }
 # Uploads go to disk beyond the first; bodies without files are refused beyond the second (BodyLimitMiddleware).
@@ -188,7 +201,10 @@ CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "portal.errors_views.csrf_failure"
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.api.auth.ApiKeyAuthentication", "accounts.api.auth.PageSessionAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "accounts.api.auth.ApiKeyAuthentication",
+        "accounts.api.auth.PageSessionAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["accounts.api.permissions.HasWorkspace"],
     "DEFAULT_THROTTLE_CLASSES": ["portal.lib.throttling.WorkspaceThrottle"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
@@ -200,9 +216,9 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "VoicePool API",
-    "DESCRIPTION": "Clone a voice, speak text, pay for the GPU-seconds used. Errors are problems (RFC 9457) with a stable "
-    "`code`; their `detail` is in the language of Accept-Language. Every answer has an X-Request-Id to quote, and says in "
-    "RateLimit how many requests may follow.",
+    "DESCRIPTION": "Clone a voice, speak text, pay for the GPU-seconds used. Errors are problems (RFC 9457) with a "
+    "stable `code`; their `detail` is in the language of Accept-Language. Every answer has an X-Request-Id to quote, "
+    "and says in RateLimit how many requests may follow.",
     "VERSION": "1",
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "OAS_VERSION": "3.1.0",
@@ -234,7 +250,7 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["console"], "level": env_text("LOG_LEVEL", "INFO")},
     "loggers": {
-        # One line per RQ job at INFO costs milliseconds between two attempts (measured), and says nothing that ours do not.
+        # One line per RQ job at INFO costs milliseconds between two attempts (measured) and says nothing new.
         "rq.worker": {"level": "WARNING"},
         "django.request": {"level": "ERROR"},
     },

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +15,6 @@ from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
-from portal.lib import throttling
 from portal.lib.throttling import SubmitThrottle, WorkspaceThrottle
 
 LIMIT = 3
@@ -114,32 +111,6 @@ def test_callers_at_the_same_moment_cannot_share_one_place() -> None:
 
     with ThreadPoolExecutor(12) as pool:
         assert sorted(pool.map(call, range(12))) == [False] * (12 - LIMIT) + [True] * LIMIT
-
-
-@pytest.fixture
-def broken_redis(settings: LazySettings) -> Iterator[list[int]]:
-    """An address that accepts and hangs up, as Redis does while it goes down; one entry per connection."""
-    connections: list[int] = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-
-        def hang_up() -> None:
-            while True:
-                try:
-                    peer, _ = server.accept()
-                except OSError:
-                    return
-                connections.append(1)
-                peer.close()
-
-        thread = threading.Thread(target=hang_up)
-        thread.start()
-        settings.REDIS_URL = f"redis://127.0.0.1:{port}/0"
-        throttling.limiter.cache_clear()
-        yield connections
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join(timeout=30)
-    throttling.limiter.cache_clear()
 
 
 def test_everybody_passes_while_redis_is_away_and_nobody_waits_for_it(
