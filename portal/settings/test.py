@@ -11,8 +11,8 @@ os.environ.setdefault("VOICEPOOL_CPU_ENGINE", "simulated")
 # They would be jobs that no test asked for.
 os.environ.setdefault("VOICEPOOL_PRESET_SAMPLES", "false")
 
-from portal.settings.base import *  # noqa: E402, F403
-from portal.settings.base import DATABASES  # noqa: E402
+from portal.settings.base import *  # noqa: F403
+from portal.settings.base import DATABASES
 
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
