@@ -79,15 +79,15 @@ def test_duration_is_counted_in_frames() -> None:
     assert WavAudio(pcm=bytes(72_024), sample_rate_hz=24_000, channel_count=1).duration_ms == 1_500
 
 
-def test_segments_are_joined_with_pauses_between_those_that_hold_sound() -> None:
-    pause = silence(duration_ms=2, sample_rate_hz=1_000)
-    assert pause == bytes(4)
-    joined = join_pcm([b"", b"ab", b"", b"cdef", b""], pause_ms=2, sample_rate_hz=1_000)
-    assert joined == b"ab" + pause + b"cdef"
-    assert join_pcm([], pause_ms=2, sample_rate_hz=1_000) == b""
-    assert join_pcm([b"ab", b"cd"], pause_ms=0, sample_rate_hz=1_000) == b"abcd"
+def test_segments_are_joined_with_the_pause_of_each_but_the_last() -> None:
+    assert silence(duration_ms=2, sample_rate_hz=1_000) == bytes(4)
+    joined = join_pcm([b"ab", b"cdef", b"gh"], pauses_ms=[2, 0, 9], sample_rate_hz=1_000)
+    assert joined == b"ab" + bytes(4) + b"cdef" + b"gh"
+    assert join_pcm([], pauses_ms=[], sample_rate_hz=1_000) == b""
     with pytest.raises(ValueError, match="middle of a sample"):
-        join_pcm([b"ab", b"c"], pause_ms=2, sample_rate_hz=1_000)
+        join_pcm([b"ab", b"c"], pauses_ms=[2, 2], sample_rate_hz=1_000)
+    with pytest.raises(ValueError, match="zip"):
+        join_pcm([b"ab", b"cd"], pauses_ms=[2], sample_rate_hz=1_000)
 
 
 def pcm_of(*values: int) -> bytes:

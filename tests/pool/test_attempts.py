@@ -27,6 +27,7 @@ from tts.services.attempts import (
 from tts.services.jobs import cancel_job, delete_job
 from tts.services.sweep import sweep
 from tts.states import MAX_ATTEMPTS, AttemptState, JobState
+from tts.text.pauses import pause_after_ms
 
 WELCOME_MICROS = 300 * 12_000
 LONG_TEXT = "This is one sentence of a longer text that needs several segments. " * 12
@@ -285,7 +286,8 @@ def test_a_long_job_is_spoken_in_segments_and_put_together_in_order(
     assert job.state == JobState.SUCCEEDED
     assert job.segments_done == job.segment_count == len(lengths)
     audio = read_wav(storage.read(job.audio_key))
-    assert audio.duration_ms == sum(lengths.values()) + 250 * (len(lengths) - 1)
+    pauses = [pause_after_ms(text) for text in job.segments.order_by("index").values_list("text", flat=True)]
+    assert audio.duration_ms == sum(lengths.values()) + sum(pauses[:-1])
     assert job.charged_micros == 12_000 * len(lengths)
     assert account(workspace) == (WELCOME_MICROS - job.charged_micros, 0)
     assert_books_balance()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import wave
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -91,14 +91,15 @@ def silence(*, duration_ms: int, sample_rate_hz: int) -> bytes:
     return bytes(SAMPLE_BYTES * round(duration_ms * sample_rate_hz / 1000))
 
 
-def join_pcm(segments: Iterable[bytes], *, pause_ms: int, sample_rate_hz: int) -> bytes:
-    """Return mono 16-bit PCM of all segments in order with a pause between each two that hold sound.
+def join_pcm(segments: Sequence[bytes], *, pauses_ms: Sequence[int], sample_rate_hz: int) -> bytes:
+    """Return mono 16-bit PCM of all segments in order, each but the last followed by its pause.
 
     Raises:
-        ValueError: a segment ends in the middle of a sample.
+        ValueError: a segment ends in the middle of a sample, or there is not one pause for each segment.
     """
-    pause = silence(duration_ms=pause_ms, sample_rate_hz=sample_rate_hz)
-    parts = [segment for segment in segments if segment]
-    if any(len(part) % SAMPLE_BYTES for part in parts):
+    if any(len(segment) % SAMPLE_BYTES for segment in segments):
         raise ValueError("a segment ends in the middle of a sample")
-    return pause.join(parts)
+    parts: list[bytes] = []
+    for segment, pause_ms in zip(segments, pauses_ms, strict=True):
+        parts += [segment, silence(duration_ms=pause_ms, sample_rate_hz=sample_rate_hz)]
+    return b"".join(parts[:-1])

@@ -16,10 +16,9 @@ from tts.audio.wav import join_pcm, read_wav, wav_file
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import wakeups
 from tts.states import JOB_LIVE, SEGMENT_LIVE, AttemptState, JobState, SegmentState
+from tts.text.pauses import pause_after_ms
 
 logger = logging.getLogger(__name__)
-# Between two segments of one text: about a sentence's pause. The live stream has the same.
-SEGMENT_PAUSE_MS = 250
 PEAK_COUNT = 240
 
 
@@ -102,9 +101,10 @@ def _end_incomplete(job: SynthesisJob) -> bool:
 
 def assemble(job: SynthesisJob, segments: list[Segment]) -> tuple[str, list[int]]:
     """Join the segments' audio into one stored file; returns its key and the waveform's peaks."""
-    parts = [read_wav(storage.read(segment.audio_key)) for segment in segments if segment.audio_key]
+    parts = [read_wav(storage.read(segment.audio_key)) for segment in segments]
     rate = parts[0].sample_rate_hz
-    pcm = join_pcm([part.pcm for part in parts], pause_ms=SEGMENT_PAUSE_MS, sample_rate_hz=rate)
+    pauses = [pause_after_ms(segment.text, speed=job.speed) for segment in segments]
+    pcm = join_pcm([part.pcm for part in parts], pauses_ms=pauses, sample_rate_hz=rate)
     key = storage.job_audio_key(workspace_id=job.workspace_id, job_id=job.pk)
     storage.save(key, wav_file(pcm, sample_rate_hz=rate))
     return key, waveform_peaks(pcm, count=PEAK_COUNT)

@@ -31,7 +31,9 @@ def sample_text(preset: PresetVoice) -> str:
 
 def ensure_preset_samples() -> None:
     """Store the samples that are spoken by now, and submit those that are missing, while a device takes work."""
-    missing = [preset for preset in PRESET_VOICES if not storage.exists(storage.preset_sample_key(preset.key))]
+    missing = [
+        preset for preset in PRESET_VOICES if not storage.exists(storage.preset_sample_key(preset.key))
+    ]
     if not missing or not ready_device_count():
         return
     workspace = platform_workspace()
@@ -53,7 +55,9 @@ def _advance(workspace: Workspace, preset: PresetVoice, voice: Voice) -> None:
 def _submit(workspace: Workspace, voice: Voice, text: str, *, key: str) -> None:
     request = JobRequest(voice_id=voice.pk, text=text, job_class=JobClass.BATCH, seed=SAMPLE_SEED)
     priced = quote(workspace=workspace, voice_id=voice.pk, text=text, job_class=request.job_class)
-    grant(workspace_id=workspace.pk, amount_micros=priced.held_micros, idempotency_key=f"{key}:{workspace.pk}")
+    grant(
+        workspace_id=workspace.pk, amount_micros=priced.held_micros, idempotency_key=f"{key}:{workspace.pk}"
+    )
     submit_job(
         workspace=workspace,
         user=None,

@@ -23,9 +23,9 @@ from tts.audio.wav import read_wav, silence
 from tts.failures import failure_text
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import wakeups
-from tts.services.endings import SEGMENT_PAUSE_MS
 from tts.services.fair_share import place_of
 from tts.states import JOB_ENDED, JobState, SegmentState
+from tts.text.pauses import pause_after_ms
 
 logger = logging.getLogger(__name__)
 LOOK_AGAIN_MS = 1000
@@ -141,11 +141,14 @@ def job_audio(job: SynthesisJob) -> Iterator[bytes]:
     every second, so that whoever sends them can look whether anybody still listens.
     """
     for index in range(job.segment_count):
-        if index:
-            yield silence(duration_ms=SEGMENT_PAUSE_MS, sample_rate_hz=SAMPLE_RATE_HZ)
         complete = yield from _segment_audio(job, index)
         if not complete:
             return
+        if index + 1 < job.segment_count:
+            text = Segment.objects.values_list("text", flat=True).get(job_id=job.pk, index=index)
+            pause_ms = pause_after_ms(text, speed=job.speed)
+            if pause_ms:
+                yield silence(duration_ms=pause_ms, sample_rate_hz=SAMPLE_RATE_HZ)
 
 
 def _segment_audio(job: SynthesisJob, index: int) -> Generator[bytes, None, bool]:

@@ -13,9 +13,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from portal.lib.display import seconds_text
 from tts.failures import failure_text
 from tts.models import Segment, SynthesisJob
-from tts.services.endings import SEGMENT_PAUSE_MS
 from tts.services.fair_share import Place, place_of
 from tts.states import JOB_LIVE, JobState, SegmentState
+from tts.text.pauses import pause_after_ms
 from tts.views.cards import Badge, state_badge, text_start, voice_name
 from tts.views.player import Player, job_player
 
@@ -79,14 +79,15 @@ def live_part(job: SynthesisJob) -> LivePart:
 
 
 def segment_lines(job: SynthesisJob) -> list[SegmentLine]:
-    """The segments in order. The audio has a pause between each two that hold sound."""
+    """The segments in order, with their places in the audio: each is followed by its pause."""
     lines, at_ms = [], 0
     timed = bool(job.audio_key)
     for segment in job.segments.all():
         sounds = timed and segment.audio_ms > 0 and segment.state == SegmentState.SUCCEEDED
-        start = at_ms + (SEGMENT_PAUSE_MS if at_ms else 0) if sounds else None
-        end = start + segment.audio_ms if start is not None else None
-        at_ms = end if end is not None else at_ms
+        start = at_ms if sounds else None
+        end = at_ms + segment.audio_ms if sounds else None
+        if end is not None:
+            at_ms = end + pause_after_ms(segment.text, speed=job.speed)
         lines.append(_line(segment, start, end))
     return lines
 
