@@ -109,7 +109,9 @@ function startVoiceForm(form) {
     const isFindings = xhr.getResponseHeader("X-Part") === "findings";
     event.detail.shouldSwap = isFindings;
     event.detail.isError = !isFindings;
-    failed.hidden = isFindings;
+    const tooLarge = xhr.status === 413 && !isFindings;
+    if (tooLarge) form.querySelector("[data-drop-zone] [data-problem]").hidden = false;
+    failed.hidden = isFindings || tooLarge;
     if (!isFindings) form.querySelector("#findings").replaceChildren();
   });
   for (const kind of ["htmx:sendError", "htmx:timeout"]) form.addEventListener(kind, () => (failed.hidden = false));

@@ -69,7 +69,7 @@ def speech_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="package")
 def stack(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The product as `make run` starts it, with its real engine."""
-    environment = environment_for_stack(VOICEPOOL_CPU_ENGINE=os.environ.get("E2E_ENGINE", "kokoro"))
+    environment = environment_for_stack(VOICEPOOL_CPU_ENGINE="kokoro")
     running = Stack(tmp_path_factory.mktemp("e2e") / "data", environment=environment)
     try:
         running.wait_until_ready()

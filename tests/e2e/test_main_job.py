@@ -124,11 +124,17 @@ def test_live_progress_say_again_and_delete(page: Page) -> None:
     expect(rows).to_have_count(before - 1)
 
 
-def test_a_running_job_is_canceled(page: Page) -> None:
+def test_a_running_job_is_heard_live_and_canceled(page: Page) -> None:
     page.goto("/studio/")
     page.fill("textarea[name=text]", " ".join([ENGLISH] * 12))
     page.click("[data-submit]")
     page.wait_for_url("**/studio/?job=**")
     expect(page.locator("[data-live-state=running]")).to_be_visible()
+    # The beginning can be heard while the rest is being spoken.
+    expect(page.locator("[data-listen-live]")).to_be_visible()
+    page.evaluate("document.querySelector('[data-listen-live] audio').play()")
+    wait_for(page, "document.querySelector('[data-listen-live] audio').currentTime > 0.3")
+    assert page.locator("[data-live-state]").get_attribute("data-live-state") == "running"
     page.click("[data-live] form[action$='/cancel/'] button")
     expect(page.locator("[data-live-state=canceled]")).to_be_visible()
+    assert page.locator("[data-live] audio").count() == 0
