@@ -64,7 +64,7 @@ class SpeakControl:
         self.clock = WorkClock()
         self.max_gpu_ms = max_gpu_ms
         self.canceled = canceled
-        self._report_progress = report_progress
+        self.report_progress = report_progress
 
     def check(self) -> None:
         """Tell the worker that work goes on, and stop where it must not. Call between pieces of work.
@@ -76,7 +76,7 @@ class SpeakControl:
             raise Canceled
         if self.clock.elapsed_ms() >= self.max_gpu_ms:
             raise BudgetUsedUp
-        self._report_progress()
+        self.report_progress()
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,10 @@ class LoadedEngine:
 
 class Engine(abc.ABC):
     """One model in one process. Nothing here is called from two threads."""
+
+    works_on_cpu = False
+    """Whether the processor time of this process tells that it works: one long call into a model on a busy or slow
+    machine is then no hang."""
 
     @abc.abstractmethod
     def load(self, settings: dict[str, Any]) -> LoadedEngine:

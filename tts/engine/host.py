@@ -10,6 +10,7 @@ The process dies with its parent: by the kernel's word (PR_SET_PDEATHSIG), and w
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
 import math
@@ -18,6 +19,8 @@ import queue
 import signal
 import sys
 import threading
+import time
+from collections.abc import Callable
 from io import BufferedWriter, FileIO
 from typing import Any
 
@@ -40,6 +43,9 @@ PARENT_VARIABLE = "VOICEPOOL_ENGINE_PARENT"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 BYTES_PER_SAMPLE = 2
 EXIT_PARENT_GONE = 3
+# A process that hangs in a lock uses no processor time; this one's own watching uses far less than that.
+WATCH_INTERVAL_S = 1.0
+WORKING_S = 0.05
 
 
 class Channel:
@@ -167,8 +173,14 @@ class Host:
             report_progress=lambda: self._channel.send("progress", request_id=request.request_id),
         )
         spoken = _Spoken(self._channel, request.request_id, self._loaded.sample_rate_hz)
+        working = (
+            _ProcessorWatch(control.report_progress)
+            if self._engine.works_on_cpu
+            else contextlib.nullcontext()
+        )
         try:
-            outcome = self._deliver(request, control, spoken)
+            with working:
+                outcome = self._deliver(request, control, spoken)
         except EngineError as error:
             error.gpu_ms = error.gpu_ms or control.clock.elapsed_ms()
             raise
@@ -213,6 +225,30 @@ class Host:
             blame=error.blame,
             gpu_ms=error.gpu_ms,
         )
+
+
+class _ProcessorWatch:
+    """While it is entered, reports progress as long as this process uses the processor."""
+
+    def __init__(self, report_progress: Callable[[], None]) -> None:
+        self._report_progress = report_progress
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="processor-watch", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        used_s = time.process_time()
+        while not self._over.wait(WATCH_INTERVAL_S):
+            now_s = time.process_time()
+            if now_s - used_s >= WORKING_S:
+                used_s = now_s
+                self._report_progress()
 
 
 class _Spoken:

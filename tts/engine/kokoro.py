@@ -38,6 +38,8 @@ WARM_UP_TEXT = "你好，hello。"
 class KokoroEngine(Engine):
     """See the module."""
 
+    works_on_cpu = True
+
     def __init__(self) -> None:
         self._model: KokoroModel | None = None
         self._phonemizer: Phonemizer | None = None
