@@ -1,5 +1,11 @@
 from billing.models.hold import Hold, HoldState
-from billing.models.ledger import CreditAccount, LedgerAccount, LedgerEntry, LedgerTransaction, TransactionKind
+from billing.models.ledger import (
+    CreditAccount,
+    LedgerAccount,
+    LedgerEntry,
+    LedgerTransaction,
+    TransactionKind,
+)
 from billing.models.price import PriceVersion
 from billing.models.usage import UsageRecord
 

@@ -20,7 +20,9 @@ class CreditAccount(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(available_micros__gte=0), name="available_never_negative"),
+            models.CheckConstraint(
+                condition=models.Q(available_micros__gte=0), name="available_never_negative"
+            ),
             models.CheckConstraint(condition=models.Q(held_micros__gte=0), name="held_never_negative"),
         ]
 

@@ -28,6 +28,7 @@ class UsageRecord(models.Model):
         indexes = [models.Index(fields=["workspace_id", "-created_at"], name="usage_by_workspace")]
         constraints = [
             models.CheckConstraint(
-                condition=Q(gpu_ms__gte=0) & Q(audio_ms__gte=0) & Q(characters__gte=0), name="usage_not_negative"
+                condition=Q(gpu_ms__gte=0) & Q(audio_ms__gte=0) & Q(characters__gte=0),
+                name="usage_not_negative",
             ),
         ]

@@ -21,7 +21,9 @@ class Balance:
 
 def balance_of(workspace_id: uuid.UUID) -> Balance:
     """The workspace's balance; zero where it has no account yet."""
-    account = CreditAccount.objects.filter(workspace_id=workspace_id).first() or CreditAccount(workspace_id=workspace_id)
+    account = CreditAccount.objects.filter(workspace_id=workspace_id).first() or CreditAccount(
+        workspace_id=workspace_id
+    )
     rate = rate_for(price=current_price(), job_class="interactive")
     return Balance(
         available_micros=account.available_micros,
