@@ -69,6 +69,15 @@ def create_voice(
         quality=clip.report.as_dict(),
         peaks=waveform_peaks(read_wav(clip.canonical_wav).pcm),
     )
+    _keep(voice, clip, workspace=workspace, user=user, locale=locale, address=address)
+    logger.info("voice_created", extra={"voice_id": voice.pk, "clip_ms": clip.duration_ms})
+    return voice
+
+
+def _keep(
+    voice: Voice, clip: InspectedClip, *, workspace: Workspace, user: User, locale: str, address: str | None
+) -> None:
+    """Store the clip, then the voice and its consent in one transaction; when that fails, nothing is left."""
     voice.clip_key = storage.voice_clip_key(workspace_id=workspace.pk, voice_id=voice.pk)
     storage.save(voice.clip_key, clip.canonical_wav)
     try:
@@ -88,8 +97,6 @@ def create_voice(
     except BaseException:
         storage.delete(voice.clip_key)
         raise
-    logger.info("voice_created", extra={"voice_id": voice.pk, "clip_ms": clip.duration_ms})
-    return voice
 
 
 def clean_name(name: str) -> str:
