@@ -48,3 +48,14 @@ def make_request() -> MakeRequest:
         return SpeakRequest(**{**fields, **changes})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def kokoro(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
+    """The built-in engine, loaded once, with a cache folder of its own whose name has a space."""
+    folder = tmp_path_factory.mktemp("engine cache")
+    engine = EngineProcess(None, "kokoro", {"cache_folder": str(folder)}, {})
+    engine.start()
+    engine.load(300)
+    yield engine
+    assert engine.kill()

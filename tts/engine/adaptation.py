@@ -23,6 +23,10 @@ LEAST_SPREAD, LARGEST_SPREAD = 0.6, 1.6
 SMALLEST_WARP, LARGEST_WARP = 0.88, 1.14
 LOWEST_TARGET_HZ, HIGHEST_TARGET_HZ = 70.0, 420.0
 
+# What moving a voice costs in likeness: per octave of pitch and of the third formant, per decibel of filtering. Between
+# the man's style and the women's, pitch and formant weigh about the same.
+PITCH_COST, FORMANT_COST, GAIN_COST = 6.0, 35.0, 0.15
+
 Sound = NDArray[np.float32]
 
 
@@ -88,8 +92,11 @@ def _recipe(mix: Mix, features: VoiceFeatures) -> tuple[float, Recipe]:
     to_hz, spread = _pitch_targets(features, measure)
     warp = _warp(features, measure)
     gain_db = spectrum_gain(features, warped_spectrum(measure.spectrum_db, warp))
-    octaves = abs(np.log2(to_hz / (measure.pitch_hz * warp)))
-    cost = 6.0 * octaves + 20.0 * abs(np.log2(warp)) + float(np.sqrt(np.mean(gain_db**2))) / 6.0
+    cost = (
+        PITCH_COST * abs(np.log2(to_hz / measure.pitch_hz)) + float(np.sqrt(np.mean(gain_db**2))) * GAIN_COST
+    )
+    if features.third_formant_hz is not None:
+        cost += FORMANT_COST * abs(np.log2(features.third_formant_hz / measure.third_formant_hz))
     return cost, Recipe(
         mix=mix, warp=warp, from_hz=measure.pitch_hz * warp, to_hz=to_hz, spread=spread, gain_db=gain_db
     )
@@ -104,14 +111,19 @@ def _pitch_targets(features: VoiceFeatures, measure: StyleMeasure) -> tuple[floa
 
 
 def _warp(features: VoiceFeatures, measure: StyleMeasure) -> float:
-    """How much longer or shorter the speaker's vocal tract seems, by pitch: the two go together across people.
+    """How much shorter the speaker's vocal tract seems than the style's: by pitch, and by the third formant if known.
 
-    A seventh of the way in octaves: a man's tract is 15 % longer than a woman's, his pitch nearly an octave lower.
+    Across people the two go together, a seventh in octaves: a man's tract is some 15 % longer than a woman's and his
+    pitch nearly an octave lower.
     """
-    if features.pitch is None:
+    octaves: list[float] = []
+    if features.pitch is not None:
+        octaves.append(float(np.log2(features.pitch.median_hz / measure.pitch_hz)) / 7)
+    if features.third_formant_hz is not None:
+        octaves.append(float(np.log2(features.third_formant_hz / measure.third_formant_hz)))
+    if not octaves:
         return 1.0
-    octaves = np.log2(features.pitch.median_hz / measure.pitch_hz)
-    return float(np.clip(2 ** (octaves / 7), SMALLEST_WARP, LARGEST_WARP))
+    return float(np.clip(2 ** np.mean(octaves), SMALLEST_WARP, LARGEST_WARP))
 
 
 def warped_spectrum(spectrum_db: Array, warp: float) -> Array:

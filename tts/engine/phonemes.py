@@ -30,7 +30,7 @@ HAN = r"〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 KEPT_MARKS = ';:,.!?—…"()“”'
 SENTENCE_ENDS = ".!?…"
 # A point, comma or colon inside a number, an address or an abbreviation is not a mark but part of a word.
-_INNER_MARK = r"(?<=[^\W_])[.,:](?=[a-z0-9])|(?<=[A-Z])\.(?=[A-Z]\b)"
+_INNER_MARK = r"(?<=\d)[,:](?=\d)|(?<=[^\W_])\.(?=[a-z0-9])|(?<=[A-Z])\.(?=[A-Z]\b)"
 _SPAN = re.compile(rf"([{HAN}]+)|([{KEPT_MARKS}\n]+)|((?:{_INNER_MARK}|[^{HAN}{KEPT_MARKS}\n])+)")
 _COUNTED = "零〇一二三四五六七八九十百千万亿点第年月号"
 _LANGUAGE_SWITCH = re.compile(r"\([^)]*\)")

@@ -133,6 +133,7 @@ class EngineProcess:
         self._frames: queue.SimpleQueue[Frame | ProtocolError | None] = queue.SimpleQueue()
         self._writing = threading.Lock()
         self._ending = threading.Lock()
+        self._loading = False
 
     @property
     def pid(self) -> int | None:
@@ -164,6 +165,19 @@ class EngineProcess:
         )
         reader.start()
 
+    def begin_loading(self) -> None:
+        """Ask the child to load and return at once; `load` then only waits for its answer.
+
+        Before anything else is asked: the question lies in the pipe until the child has come up.
+        """
+        process = self._process
+        if process is None or process.stdin is None:
+            raise EngineDied("the engine process was not started")
+        self._loading = True
+        # A child that ended already is told of by `load`.
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(encode_frame({"op": "load", "settings": self._settings}, b""))
+
     def load(self, timeout_s: float) -> LoadedEngine:
         """Wait for the engine to be loaded.
 
@@ -171,7 +185,9 @@ class EngineProcess:
             EngineError: it cannot be loaded with these settings.
             EngineHung, EngineDied: it did not come up.
         """
-        header = self._ask({"op": "load", "settings": self._settings}, "loaded", timeout_s).header
+        question = None if self._loading else {"op": "load", "settings": self._settings}
+        self._loading = False
+        header = self._ask(question, "loaded", timeout_s).header
         return LoadedEngine(
             engine=str(header["engine"]),
             engine_version=str(header["engine_version"]),
@@ -286,10 +302,11 @@ class EngineProcess:
         except ChildProcessError:
             return True
 
-    def _ask(self, header: dict[str, Any], answer: str, timeout_s: float) -> Frame:
-        """Send a question that is no request and wait for its answer."""
+    def _ask(self, header: Union[dict[str, Any], None], answer: str, timeout_s: float) -> Frame:
+        """Send a question that is no request, unless it was sent before, and wait for its answer."""
         patience = _Patience(no_progress_s=timeout_s, deadline_s=timeout_s)
-        self._send(header, b"", patience, None)
+        if header is not None:
+            self._send(header, b"", patience, None)
         while True:
             frame = self._next_frame(patience, None)
             if frame.op == answer:

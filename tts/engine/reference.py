@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tts.engine.errors import EngineError
+from tts.engine.formants import CEILING_HZ, third_formant_hz
 from tts.engine.pitch import PitchStatistics, pitch_statistics
 from tts.engine.spectrum import CENTRES_HZ, Array, long_term_spectrum
 
@@ -25,9 +26,11 @@ QUIETEST_PEAK = 1e-4
 
 @dataclass(frozen=True)
 class VoiceFeatures:
-    """`spectrum_db` is relative to its loudest band. `pitch` is None where too little is voiced."""
+    """`spectrum_db` is relative to its loudest band. `pitch` is None where too little is voiced, the third formant
+    also where the recording ends below it."""
 
     pitch: PitchStatistics | None
+    third_formant_hz: float | None
     spectrum_db: Array
     bandwidth_hz: float
 
@@ -62,9 +65,12 @@ def analyse_clip(wav: bytes) -> VoiceFeatures:
     samples = samples / np.float32(peak)
     spectrum = long_term_spectrum(samples)
     spectrum -= spectrum.max()
-    audible = np.flatnonzero(spectrum > -FLOOR_DB)
+    bandwidth_hz = float(CENTRES_HZ[np.flatnonzero(spectrum > -FLOOR_DB)[-1]])
     return VoiceFeatures(
-        pitch=pitch_statistics(samples), spectrum_db=spectrum, bandwidth_hz=float(CENTRES_HZ[audible[-1]])
+        pitch=pitch_statistics(samples),
+        third_formant_hz=third_formant_hz(samples) if bandwidth_hz > CEILING_HZ else None,
+        spectrum_db=spectrum,
+        bandwidth_hz=bandwidth_hz,
     )
 
 
