@@ -98,13 +98,14 @@ def test_styles_name_only_tokens_that_exist() -> None:
     assert unknown == set()
 
 
-def test_no_style_has_a_colour_of_its_own() -> None:
+def test_only_tokens_have_colours_of_their_own() -> None:
+    """The console and the records give tokens other values; what uses them names them."""
     colour = re.compile(r"#[0-9a-fA-F]{3,8}\b|\b(?:rgb|hsl)a?\(")
     found = {
         f"{path.name}: {line.strip()}"
         for path in CSS.glob("*.css")
-        if path.name not in ("tokens.css", "api-docs.css", "console.css")
+        if path.name != "api-docs.css"  # Swagger UI knows one theme, and what stands around it goes with it.
         for line in path.read_text(encoding="utf-8").splitlines()
-        if colour.search(line)
+        if colour.search(DECLARATION.sub("", line))
     }
     assert found == set()
