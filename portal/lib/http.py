@@ -69,15 +69,15 @@ class BodyLimitMiddleware:
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal() or int(length) > limit:
             if length.isdecimal() and int(length) <= DISCARDED_BYTES:
-                _discard_body(request)
+                _discard_body(request, int(length))
             return error_response(request, RequestTooLarge(megabytes=limit // (1024 * 1024)))
         return self.get_response(request)
 
 
-def _discard_body(request: HttpRequest) -> None:
+def _discard_body(request: HttpRequest, length: int) -> None:
     with contextlib.suppress(UnreadablePostError):  # the client is gone
-        while request.read(64 * 1024):
-            pass
+        while length > 0 and (chunk := request.read(min(length, 64 * 1024))):
+            length -= len(chunk)
 
 
 def client_address(request: HttpRequest) -> str | None:

@@ -13,6 +13,7 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
 from accounts.consent_statements import current_statement
 from accounts.models import ConsentRecord, User, Workspace
+from portal.lib.http import DISCARDED_BYTES
 from tests.api.problems import assert_problem
 from tests.audio import clips
 from tests.cast import Api
@@ -162,14 +163,14 @@ def test_a_file_just_over_the_limit_is_too_large(
 
 
 def test_a_request_over_the_limit_is_refused_by_its_length_alone(
-    alice_api: Api, settings: LazySettings
+    alice_api: Api,
 ) -> None:
     refused = alice_api.generic(
         "POST",
         VOICES,
         b"only this much comes",
         MULTIPART_CONTENT,
-        CONTENT_LENGTH=str(settings.VOICEPOOL["UPLOAD_BYTES"] + 1),
+        CONTENT_LENGTH=str(DISCARDED_BYTES + 1),
     )
     assert_problem(refused, 413, "request_too_large")
 
