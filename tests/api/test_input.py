@@ -246,7 +246,7 @@ def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
         decode_json(raw)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.sampled_from(["name", "expires_at", "id", "é"]), JSON_VALUES, max_size=3))
 def test_no_json_object_makes_the_api_fail(alice_api: Api, body: dict[str, Any]) -> None:
     before = ApiKey.objects.count()
