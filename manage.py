@@ -7,7 +7,11 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings.embedded")
-    from django.core.management import execute_from_command_line  # noqa: PLC0415 - settings come first
+    if sys.argv[1:2] == ["gpu_worker"]:
+        from tts.slot_engine import start_early
+
+        start_early(sys.argv[2:])
+    from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)
 

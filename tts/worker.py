@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import secrets
@@ -41,6 +40,7 @@ from tts.services.attempts import Fenced, Outcome, Work
 from tts.services.bind import bind_next
 from tts.services.endings import PEAK_COUNT
 from tts.services.streams import SAMPLE_RATE_HZ
+from tts.slot_engine import build_engine
 from tts.states import LEASE_RENEWAL_SECONDS, VoiceState
 
 logger = logging.getLogger(__name__)
@@ -239,9 +239,7 @@ class Runner:
             self.bind_next()
 
     def _abandon(self, attempt_id: uuid.UUID) -> None:
-        attempt = (
-            Attempt.objects.select_related("segment", "job__voice").filter(pk=attempt_id).first()
-        )
+        attempt = Attempt.objects.select_related("segment", "job__voice").filter(pk=attempt_id).first()
         if attempt is not None:
             attempts.abandon_attempt(attempt=attempt)
 
@@ -397,13 +395,6 @@ class SlotWorker(SimpleWorker):
             worker_ttl=WORKER_TTL_S,
             log_job_description=False,
         )
-
-
-def build_engine(*, engine: str, visible_device: str) -> EngineProcess:
-    """The engine process of a slot, not started yet. `visible_device`: a GPU's UUID, or "" on a CPU."""
-    engine_settings = json.loads(settings.VOICEPOOL["CPU_ENGINE_SETTINGS"])
-    environment = {"CUDA_VISIBLE_DEVICES": visible_device}
-    return EngineProcess(command=None, engine=engine, settings=engine_settings, environment=environment)
 
 
 def serve_slot(

@@ -259,7 +259,6 @@ LOGGING = {
 # What the product does, in numbers. A rule's own module reads these and nothing else repeats them.
 VOICEPOOL: dict[str, Any] = {
     "CPU_ENGINE": env_text("VOICEPOOL_CPU_ENGINE", "kokoro"),
-    "CPU_ENGINE_SETTINGS": env_text("VOICEPOOL_CPU_ENGINE_SETTINGS", "{}"),
     # Whether the clock has the preset voices speak a sample each, for the landing page.
     "PRESET_SAMPLES": env_bool("VOICEPOOL_PRESET_SAMPLES", True),
     "WELCOME_GPU_SECONDS": env_int("WELCOME_GPU_SECONDS", 300),

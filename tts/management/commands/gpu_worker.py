@@ -7,7 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from tts.worker import SlotAddress, build_engine, serve_slot
+from tts.slot_engine import add_engine_arguments, take_early
+from tts.worker import SlotAddress, serve_slot
 
 
 class Command(BaseCommand):
@@ -18,13 +19,9 @@ class Command(BaseCommand):
         parser.add_argument("--device-id", type=int, required=True)
         parser.add_argument("--slot", type=int, required=True)
         parser.add_argument("--epoch", type=int, required=True)
-        parser.add_argument("--engine", required=True)
-        parser.add_argument("--visible-device", default="")
+        add_engine_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # The engine loads its model while this process connects: it is the slowest part of a start.
-        engine = build_engine(engine=options["engine"], visible_device=options["visible_device"])
-        engine.start()
         address = SlotAddress(
             device_id=options["device_id"], slot_number=options["slot"], epoch=options["epoch"]
         )
@@ -32,6 +29,7 @@ class Command(BaseCommand):
             address=address,
             engine=options["engine"],
             visible_device=options["visible_device"],
-            started=engine,
+            # manage.py has started it: it loads its model meanwhile.
+            started=take_early(),
         )
         sys.exit(code)

@@ -1,0 +1,52 @@
+"""The engine process of a slot, known without Django.
+
+Loading a model is the slowest part of a worker's start. So `manage.py gpu_worker` starts its engine process before
+anything else, and imports Django while the engine loads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+
+from tts.engine.process import EngineProcess
+
+_early: EngineProcess | None = None
+
+
+def build_engine(*, engine: str, visible_device: str) -> EngineProcess:
+    """The engine process of a slot, not started yet. `visible_device`: a GPU's UUID, or "" on a CPU."""
+    settings = json.loads(os.environ.get("VOICEPOOL_CPU_ENGINE_SETTINGS") or "{}")
+    environment = {"CUDA_VISIBLE_DEVICES": visible_device}
+    return EngineProcess(command=None, engine=engine, settings=settings, environment=environment)
+
+
+def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--engine", required=True)
+    parser.add_argument("--visible-device", default="")
+
+
+def start_early(arguments: Sequence[str]) -> None:
+    """Start and begin to load the engine that the worker's command line names; `take_early` hands it over.
+
+    On a command line without an engine nothing is started: the command itself says what is wrong with it.
+    """
+    global _early
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    add_engine_arguments(parser)
+    try:
+        given, _ = parser.parse_known_args(arguments)
+    except argparse.ArgumentError:
+        return
+    _early = build_engine(engine=given.engine, visible_device=given.visible_device)
+    _early.start()
+    _early.begin_loading()
+
+
+def take_early() -> EngineProcess | None:
+    """The engine process that `start_early` started; it now belongs to the caller."""
+    global _early
+    taken, _early = _early, None
+    return taken
