@@ -6,6 +6,7 @@ from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from django.conf import settings
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import get_language
@@ -44,9 +45,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         user.save(update_fields=["password"])
 
     def confirm_email(self, request: HttpRequest, email_address: Any) -> bool:
-        confirmed: bool = super().confirm_email(request, email_address)
-        if confirmed:
-            welcome(user=email_address.user)
+        # Both or neither: a link whose welcome failed must work the next time.
+        with transaction.atomic():
+            confirmed: bool = super().confirm_email(request, email_address)
+            if confirmed:
+                welcome(user=email_address.user)
         return confirmed
 
     def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
