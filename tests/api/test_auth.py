@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import LazySettings
@@ -141,6 +142,15 @@ def test_after_too_many_bad_keys_an_address_has_to_wait_and_others_do_not(
     assert Api(new_key(), REMOTE_ADDR=elsewhere).get(ACCOUNT).status_code == 401
     # A working key behind the same address is nobody's guess.
     assert Api(alice_api.key, REMOTE_ADDR=here).get(ACCOUNT).status_code == 200
+
+
+def test_a_request_with_a_key_costs_one_query_of_its_own(
+    alice_api: Api, django_assert_num_queries: Any
+) -> None:
+    alice_api.get(ACCOUNT)  # notes the first use
+    # The key with its workspace, its maker and the membership; then the balance and the price. No session.
+    with django_assert_num_queries(3):
+        assert alice_api.get(ACCOUNT).status_code == 200
 
 
 def test_a_key_never_reaches_a_log(alice_api: Api, caplog: pytest.LogCaptureFixture) -> None:
