@@ -37,7 +37,7 @@ def first_run_steps(workspace: Workspace) -> list[Step]:
         ),
         Step(
             _("Clone your own voice"),
-            _("Record or upload 10 to 20 seconds of clear speech."),
+            _("Record or upload 3 to 10 seconds of clear speech."),
             reverse("voice_new"),
             voices_of(workspace).exists(),
         ),

@@ -27,7 +27,9 @@ def furnished(account: Account, stack: Stack, browser: Browser, speech_clip: Pat
     )
     try:
         page = context.new_page()
-        voice = upload_voice(page, speech_clip, name="A narrator with a long name that has to be cut somewhere")
+        voice = upload_voice(
+            page, speech_clip, name="A narrator with a long name that has to be cut somewhere"
+        )
         job = re.sub(r"audio$", "", speak(page, SENTENCE, voice_path=voice))
         return [
             *CUSTOMER_PAGES,

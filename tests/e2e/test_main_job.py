@@ -126,7 +126,7 @@ def test_live_progress_say_again_and_delete(page: Page) -> None:
 
 def test_a_running_job_is_heard_live_and_canceled(page: Page) -> None:
     page.goto("/studio/")
-    page.fill("textarea[name=text]", " ".join([ENGLISH] * 12))
+    page.fill("textarea[name=text]", " ".join([ENGLISH] * 8))
     page.click("[data-submit]")
     page.wait_for_url("**/studio/?job=**")
     expect(page.locator("[data-live-state=running]")).to_be_visible()
