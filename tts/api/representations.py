@@ -130,9 +130,6 @@ class AttemptSerializer(serializers.Serializer[Any]):
     bound_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     first_chunk_at = serializers.DateTimeField(allow_null=True)
-    first_chunk_gpu_ms = serializers.IntegerField(
-        allow_null=True, help_text="What the engine had used when it had made its first chunk of audio."
-    )
     finished_at = serializers.DateTimeField(allow_null=True)
     gpu_ms = serializers.IntegerField()
     first_chunk_gpu_ms = serializers.IntegerField(allow_null=True, help_text="Of it, until the first sound.")
@@ -282,7 +279,6 @@ _ATTEMPT_NAMES = (
     "bound_at",
     "started_at",
     "first_chunk_at",
-    "first_chunk_gpu_ms",
     "finished_at",
     "gpu_ms",
     "first_chunk_gpu_ms",
