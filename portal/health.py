@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import redis
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
@@ -20,16 +22,14 @@ def healthz(request: HttpRequest) -> JsonResponse:
 def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the database and Redis answer and at least one device is ready; else 503 naming what is not."""
     checks = {"database": False, "redis": False, "device": False}
-    try:
+    with contextlib.suppress(DatabaseError):
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
         checks["database"] = True
         checks["device"] = ready_device_count() > 0
-    except DatabaseError:
-        pass
-    try:
+    with contextlib.suppress(redis.RedisError):
         checks["redis"] = bool(redis_connection().ping())
-    except redis.RedisError:
-        pass
     ready = all(checks.values())
-    return JsonResponse({"status": "ready" if ready else "not_ready", "checks": checks}, status=200 if ready else 503)
+    return JsonResponse(
+        {"status": "ready" if ready else "not_ready", "checks": checks}, status=200 if ready else 503
+    )

@@ -14,12 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import redis
-from django.conf import settings
 from django.db import DatabaseError, close_old_connections
-from rq import SimpleWorker
-from rq.serializers import JSONSerializer
 
-from portal.lib.queues import redis_connection, slot_queue
+from portal.lib.queues import redis_connection
 from tts import storage
 from tts.audio.peaks import waveform_peaks
 from tts.audio.wav import pcm_duration_ms, wav_file
@@ -41,6 +38,7 @@ from tts.services.bind import bind_next
 from tts.services.endings import PEAK_COUNT
 from tts.services.streams import SAMPLE_RATE_HZ
 from tts.slot_engine import build_engine
+from tts.slot_worker import SlotAddress, SlotWorker
 from tts.states import LEASE_RENEWAL_SECONDS, VoiceState
 
 logger = logging.getLogger(__name__)
@@ -55,8 +53,6 @@ DEADLINE_BASE_S = 20.0
 # Between two looks at the cancel flag while the engine speaks.
 CANCEL_POLL_S = 0.2
 AUDIO_STREAM_TTL_S = 3600
-# RQ blocks on its queue for 15 s less than this, then looks for signals and renews its record.
-WORKER_TTL_S = 60
 
 _runner: Runner | None = None
 
@@ -66,15 +62,6 @@ def current_runner() -> Runner:
     if _runner is None:
         raise RuntimeError("attempts are spoken only in a worker that `manage.py gpu_worker` started")
     return _runner
-
-
-@dataclass(frozen=True)
-class SlotAddress:
-    """Which slot a worker serves, and in which incarnation of its device."""
-
-    device_id: int
-    slot_number: int
-    epoch: int
 
 
 @dataclass
@@ -379,22 +366,6 @@ class EngineUnkillableError(Exception):
 
 EXIT_SUPERSEDED = 71
 EXIT_UNKILLABLE = 72
-
-
-class SlotWorker(SimpleWorker):
-    """RQ's in-process worker on exactly one queue. RQ's own records are not our truth: nothing is kept of a job."""
-
-    def __init__(self, *, address: SlotAddress, name: str) -> None:
-        queue = slot_queue(device_id=address.device_id, slot_number=address.slot_number)
-        super().__init__(
-            [queue],
-            name=name,
-            # A connection of its own: RQ lengthens the socket timeout of the one that it blocks on.
-            connection=redis.Redis.from_url(settings.REDIS_URL),
-            serializer=JSONSerializer,
-            worker_ttl=WORKER_TTL_S,
-            log_job_description=False,
-        )
 
 
 def serve_slot(

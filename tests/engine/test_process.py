@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 import threading
@@ -15,9 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import MakeRequest, StartEngine
-from tts.engine.host import _ProcessorWatch
 from tts.engine.process import (
-    PROJECT_FOLDER,
     BudgetExhausted,
     Chunk,
     Done,
@@ -376,56 +373,3 @@ def test_stop_waits_for_an_orderly_end_and_kills_what_does_not(
     assert not exists(hanging.pid or 0)
     with pytest.raises(EngineDied):
         list(events)
-
-
-@pytest.mark.parametrize("text", ["平静。", "停在这里。"], ids=["idle", "hanging"])
-def test_an_engine_dies_with_its_parent(tmp_path: Path, text: str):
-    script = textwrap.dedent(
-        f"""
-        import sys, time
-        from tts.engine.process import EngineProcess, SpeakRequest, VoiceReference
-        engine = EngineProcess(None, "simulated", {{"hang_on_text": "停"}}, {{}})
-        engine.start()
-        engine.load(20)
-        voice = VoiceReference(kind="preset", preset_key="xiaohe")
-        request = SpeakRequest(request_id="a", text={text!r}, language="", voice=voice, seed=1, speed=1.0,
-                               max_gpu_ms=10**6)
-        next(iter(engine.speak(request, no_progress_s=60, deadline_s=60)))
-        print(engine.pid, flush=True)
-        time.sleep(300)
-        """
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", script], cwd=PROJECT_FOLDER, stdout=subprocess.PIPE, text=True
-    ) as parent:
-        assert parent.stdout is not None
-        pid = int(parent.stdout.readline())
-        assert exists(pid)
-        parent.kill()
-        parent.wait(10)
-    wait_for(lambda: not exists(pid))
-
-
-def test_nothing_of_django_or_the_models_is_loaded_by_the_workers_side():
-    script = (
-        "import sys, tts.engine.process, tts.engine.catalogue;"
-        "print(sorted({'django', 'torch', 'onnxruntime', 'numpy', 'parselmouth'} & set(sys.modules)))"
-    )
-    output = subprocess.run(
-        [sys.executable, "-c", script], cwd=PROJECT_FOLDER, capture_output=True, text=True, check=True
-    ).stdout
-    assert output.strip() == "[]"
-
-
-def test_a_long_call_that_uses_the_processor_is_no_hang_and_one_that_does_not_is() -> None:
-    reports: list[float] = []
-    with _ProcessorWatch(lambda: reports.append(time.process_time())):
-        deadline = time.monotonic() + 30
-        while not reports and time.monotonic() < deadline:
-            sum(range(10_000))
-    assert reports
-    reports.clear()
-    with _ProcessorWatch(lambda: reports.append(time.process_time())):
-        # Longer than two looks: nothing is reported of a process that only waits.
-        threading.Event().wait(2.5)
-    assert not reports

@@ -20,7 +20,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Union
 
@@ -34,6 +33,7 @@ from tts.engine.errors import (
     EngineHung,
 )
 from tts.engine.host import PARENT_VARIABLE
+from tts.engine.patience import Patience
 from tts.engine.protocol import (
     Frame,
     ProtocolError,
@@ -42,6 +42,7 @@ from tts.engine.protocol import (
     encode_frame,
     read_frame,
 )
+from tts.engine.replies import Chunk, Done, error_of, result_of
 
 __all__ = [
     "BudgetExhausted",
@@ -87,29 +88,6 @@ INHERITED_PREFIXES = (
     "PYTHON",
     "NVPL_",
 )
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """PCM (signed 16-bit little-endian, mono, the engine's rate), numbered from 0 within its request.
-
-    `gpu_ms` is what the request had used when the chunk was made.
-    """
-
-    sequence: int
-    pcm: bytes
-    gpu_ms: int = 0
-
-
-@dataclass(frozen=True)
-class Done:
-    """The request was spoken in full. `gpu_ms` is the engine's own measure, `audio_ms` that of all chunks
-    together."""
-
-    gpu_ms: int
-    audio_ms: int
-    peak_memory_bytes: int
-    seed: int
 
 
 class EngineProcess:
@@ -222,7 +200,7 @@ class EngineProcess:
             EngineError: refused or failed; see `blame`.
             EngineCanceled, BudgetExhausted: stopped early, with what was used.
         """
-        patience = _Patience(no_progress_s=no_progress_s, deadline_s=deadline_s)
+        patience = Patience(no_progress_s=no_progress_s, deadline_s=deadline_s)
         ended = False
         try:
             self._send(request.to_header(), request.reference_wav, patience, on_idle)
@@ -232,7 +210,7 @@ class EngineProcess:
                     continue  # the rest of a request that was given up
                 patience.renew()
                 ended = frame.op not in ("chunk", "progress")
-                result = _result(frame)
+                result = result_of(frame)
                 if result is not None:
                     yield result
         except (EngineDied, EngineHung):
@@ -246,7 +224,7 @@ class EngineProcess:
         """Ask the engine to stop a request between two pieces of work. Any thread. Whether the word was
         passed on."""
         try:
-            self._send({"op": "cancel", "request_id": request_id}, b"", _Patience(CANCEL_S, CANCEL_S), None)
+            self._send({"op": "cancel", "request_id": request_id}, b"", Patience(CANCEL_S, CANCEL_S), None)
         except (EngineDied, EngineHung):
             return False
         return True
@@ -304,7 +282,7 @@ class EngineProcess:
 
     def _ask(self, header: Union[dict[str, Any], None], answer: str, timeout_s: float) -> Frame:
         """Send a question that is no request, unless it was sent before, and wait for its answer."""
-        patience = _Patience(no_progress_s=timeout_s, deadline_s=timeout_s)
+        patience = Patience(no_progress_s=timeout_s, deadline_s=timeout_s)
         if header is not None:
             self._send(header, b"", patience, None)
         while True:
@@ -312,10 +290,10 @@ class EngineProcess:
             if frame.op == answer:
                 return frame
             if frame.op == "error" and not frame.header.get("request_id"):
-                raise _error(frame)
+                raise error_of(frame)
 
     def _send(
-        self, header: dict[str, Any], payload: bytes, patience: _Patience, on_idle: Callable[[], None] | None
+        self, header: dict[str, Any], payload: bytes, patience: Patience, on_idle: Callable[[], None] | None
     ) -> None:
         """Write a frame, however long the other side takes to read it, within `patience`."""
         process = self._process
@@ -346,7 +324,7 @@ class EngineProcess:
             # Only now: killing takes the lock.
             raise self._died("the engine process ended") from broken
 
-    def _next_frame(self, patience: _Patience, on_idle: Callable[[], None] | None) -> Frame:
+    def _next_frame(self, patience: Patience, on_idle: Callable[[], None] | None) -> Frame:
         while True:
             ended = self._has_ended()
             try:
@@ -372,29 +350,6 @@ class EngineProcess:
         return EngineDied(reason, self._process.returncode if self._process else None)
 
 
-class _Patience:
-    """How long to wait: for the next sign of life, and in all."""
-
-    def __init__(self, no_progress_s: float, deadline_s: float) -> None:
-        self._no_progress_s = no_progress_s
-        self._started = self._last_sign = time.monotonic()
-        self._deadline_s = deadline_s
-
-    def renew(self) -> None:
-        self._last_sign = time.monotonic()
-
-    def check_deadline(self) -> None:
-        elapsed = time.monotonic() - self._started
-        if elapsed > self._deadline_s:
-            raise EngineHung("deadline", elapsed)
-
-    def check(self) -> None:
-        self.check_deadline()
-        silent = time.monotonic() - self._last_sign
-        if silent > self._no_progress_s:
-            raise EngineHung("no_progress", silent)
-
-
 def _read_frames(stream: IO[bytes], frames: queue.SimpleQueue[Frame | ProtocolError | None]) -> None:
     """Body of the reading thread: every frame into the queue, then the reason why there are no more."""
     with stream:
@@ -406,39 +361,6 @@ def _read_frames(stream: IO[bytes], frames: queue.SimpleQueue[Frame | ProtocolEr
         except (OSError, ValueError):
             pass  # closed under our hands
     frames.put(None)
-
-
-def _result(frame: Frame) -> Chunk | Done | None:
-    """What a frame of a request means to its consumer. Raises for the ends that are no `Done`."""
-    header = frame.header
-    if frame.op == "progress":
-        return None
-    if frame.op == "chunk":
-        return Chunk(sequence=int(header["sequence"]), pcm=frame.payload, gpu_ms=int(header.get("gpu_ms", 0)))
-    if frame.op == "done":
-        return Done(
-            gpu_ms=int(header["gpu_ms"]),
-            audio_ms=int(header["audio_ms"]),
-            peak_memory_bytes=int(header["peak_memory_bytes"]),
-            seed=int(header["seed"]),
-        )
-    if frame.op == "canceled":
-        raise EngineCanceled(gpu_ms=int(header["gpu_ms"]), audio_ms=int(header["audio_ms"]))
-    if frame.op == "budget_exhausted":
-        raise BudgetExhausted(gpu_ms=int(header["gpu_ms"]), audio_ms=int(header["audio_ms"]))
-    if frame.op == "error":
-        raise _error(frame)
-    raise EngineError("unknown_operation", "The engine process said something unknown.")
-
-
-def _error(frame: Frame) -> EngineError:
-    header = frame.header
-    return EngineError(
-        code=str(header["code"]),
-        message=str(header["message"]),
-        blame="user" if header.get("blame") == "user" else "platform",
-        gpu_ms=int(header.get("gpu_ms", 0)),
-    )
 
 
 def _call(on_idle: Callable[[], None] | None) -> None:

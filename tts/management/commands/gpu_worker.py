@@ -8,7 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from tts.slot_engine import add_engine_arguments, take_early
-from tts.worker import SlotAddress, serve_slot
+from tts.slot_worker import SlotAddress
+from tts.worker import serve_slot
 
 
 class Command(BaseCommand):
