@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from django.conf import settings
-from django.core.cache import cache
 from django.db.models import Sum
 from django.utils.translation import gettext
-from redis.exceptions import RedisError
 
+from portal.lib.cache import remembered
 from portal.lib.display import wait_text
 from tts.engine.catalogue import ENGINES, EngineDescription
 from tts.models import Segment
@@ -54,16 +53,8 @@ def measure_service_state() -> ServiceState:
 
 def service_state() -> ServiceState:
     """As `measure_service_state` saw it at most five seconds ago."""
-    try:
-        known = cache.get(CACHE_KEY)
-        if known is not None:
-            return ServiceState(*known)
-        state = measure_service_state()
-        cache.set(CACHE_KEY, (state.level, state.wait_ms), CACHED_SECONDS)
-    except RedisError:
-        # A page must not fail because its dot cannot be remembered.
-        return measure_service_state()
-    return state
+    known = remembered(CACHE_KEY, seconds=CACHED_SECONDS, find=lambda: astuple(measure_service_state()))
+    return ServiceState(*known)
 
 
 def current_engine() -> EngineDescription:

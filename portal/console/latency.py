@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,6 +27,11 @@ MEASURES: dict[str, tuple[str, Q]] = {
     "first_audio": ("first_audio_at", Q(first_audio_at__isnull=False)),
     "total": ("finished_at", Q(state=JobState.SUCCEEDED)),
 }
+
+
+ALL_CLASSES = ""
+# By class: count, median and 95th percentile, by window and measure. Plain enough to be kept as JSON.
+Measured = dict[str, dict[str, list[int | None]]]
 
 
 class Percentiles(Aggregate):
@@ -72,33 +77,47 @@ def _aggregates(now: datetime) -> dict[str, Any]:
     return found
 
 
-def _figure(values: dict[str, Any], name: str) -> Figure:
-    p50, p95 = values.get(name) or (None, None)
-    return Figure(count=values.get(f"{name}_count", 0), p50_ms=milliseconds(p50), p95_ms=milliseconds(p95))
+def _measured(values: Mapping[str, Any]) -> dict[str, list[int | None]]:
+    """Count, median and 95th percentile in ms, by window and measure."""
+    found = {}
+    for window in WINDOWS:
+        for measure in MEASURES:
+            name = f"{window}_{measure}"
+            p50, p95 = values[name] or (None, None)
+            found[name] = [values[f"{name}_count"], milliseconds(p50), milliseconds(p95)]
+    return found
 
 
-def _rows(job_class: str, label: str | Promise, values: dict[str, Any]) -> Iterator[LatencyRow]:
-    for window, (_length, window_label) in WINDOWS.items():
-        yield LatencyRow(
+def measure_latency(*, now: datetime) -> Measured:
+    """All jobs together and each class that has any, over both windows by when they were submitted. Two queries."""
+    longest = max(length for length, _label in WINDOWS.values())
+    jobs = SynthesisJob.objects.filter(created_at__gte=now - longest).order_by()
+    aggregates = _aggregates(now)
+    by_class = {
+        row["job_class"]: _measured({**row}) for row in jobs.values("job_class").annotate(**aggregates)
+    }
+    return {ALL_CLASSES: _measured(jobs.aggregate(**aggregates)), **by_class}
+
+
+def latency_rows(measured: Measured) -> list[LatencyRow]:
+    """What was measured as rows: all classes first, then each class, also those without jobs."""
+    labels: dict[str, str | Promise] = {ALL_CLASSES: _("All classes")}
+    labels |= {job_class.value: job_class.label for job_class in JobClass}
+    return [
+        LatencyRow(
             job_class=job_class,
             label=label,
             window=window,
             window_label=window_label,
-            wait=_figure(values, f"{window}_wait"),
-            first_audio=_figure(values, f"{window}_first_audio"),
-            total=_figure(values, f"{window}_total"),
+            wait=_figure(measured, job_class, f"{window}_wait"),
+            first_audio=_figure(measured, job_class, f"{window}_first_audio"),
+            total=_figure(measured, job_class, f"{window}_total"),
         )
+        for job_class, label in labels.items()
+        for window, (_length, window_label) in WINDOWS.items()
+    ]
 
 
-def latency_rows(*, now: datetime) -> list[LatencyRow]:
-    """All jobs together, then each class, over both windows by when they were submitted. Two queries."""
-    longest = max(length for length, _label in WINDOWS.values())
-    jobs = SynthesisJob.objects.filter(created_at__gte=now - longest).order_by()
-    aggregates = _aggregates(now)
-    by_class: dict[str, dict[str, Any]] = {
-        row["job_class"]: {**row} for row in jobs.values("job_class").annotate(**aggregates)
-    }
-    rows = list(_rows("", _("All classes"), jobs.aggregate(**aggregates)))
-    for job_class in JobClass:
-        rows += _rows(job_class.value, job_class.label, by_class.get(job_class.value, {}))
-    return rows
+def _figure(measured: Measured, job_class: str, name: str) -> Figure:
+    count, p50_ms, p95_ms = measured.get(job_class, {}).get(name, [0, None, None])
+    return Figure(count=count or 0, p50_ms=p50_ms, p95_ms=p95_ms)

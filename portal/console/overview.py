@@ -7,14 +7,13 @@ from datetime import datetime
 
 from django.utils.translation import gettext, ngettext
 
-from portal.console.latency import LatencyRow, latency_rows
+from portal.console.history import History, read_history
 from portal.console.selectors import (
     DeviceRow,
     FailureRow,
     JobRow,
     QueueRow,
     device_rows,
-    failure_rows,
     job_rows,
     live_attempts,
     queue_rows,
@@ -39,8 +38,7 @@ class Overview:
     problems: list[str]
     devices: list[DeviceRow]
     queues: list[QueueRow]
-    latency: list[LatencyRow]
-    failures: list[FailureRow]
+    history: History
     jobs: list[JobRow]
 
     @property
@@ -66,14 +64,13 @@ def read_overview() -> Overview:
     attempts = live_attempts()
     devices = device_rows(attempts=attempts, now=now)
     queues = queue_rows(attempts=attempts, now=now)
-    failures = failure_rows(now=now)
+    history = read_history(now=now)
     return Overview(
         fresh_at=now,
-        problems=problems_of(devices=devices, queues=queues, failures=failures),
+        problems=problems_of(devices=devices, queues=queues, failures=history.failures),
         devices=devices,
         queues=queues,
-        latency=latency_rows(now=now),
-        failures=failures,
+        history=history,
         jobs=job_rows(now=now),
     )
 

@@ -103,7 +103,12 @@ CACHES = {
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "cache",
         # Every page looks into it: while Redis is away nobody waits through redis-py's own ten retries.
-        "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1, "retry": Retry(NoBackoff(), 1)},
+        "OPTIONS": {
+            "socket_connect_timeout": 1,
+            "socket_timeout": 1,
+            "retry": Retry(NoBackoff(), 1),
+            "serializer": "portal.lib.cache.JsonSerializer",
+        },
     }
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portal.console.latency import Figure, LatencyRow, latency_rows
+from portal.console.latency import Figure, LatencyRow, latency_rows, measure_latency
 from tests.console.rows import NOW, ago, finished_job, job, ms
 from tts.states import JobClass, JobState, SegmentState
 
@@ -14,7 +14,7 @@ NONE = Figure(count=0, p50_ms=None, p95_ms=None)
 
 
 def rows() -> dict[tuple[str, str], LatencyRow]:
-    return {(row.job_class, row.window): row for row in latency_rows(now=NOW)}
+    return {(row.job_class, row.window): row for row in latency_rows(measure_latency(now=NOW))}
 
 
 def test_without_jobs_every_figure_is_empty() -> None:

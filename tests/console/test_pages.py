@@ -109,7 +109,7 @@ def test_what_the_page_takes_over_from_itself_is_there(operator_client: Client) 
     named = re.search(r'hx-select-oob="([^"]+)"', html)
     assert named is not None
     parts = [name.removeprefix("#") for name in named.group(1).split(",")]
-    assert len(parts) == 9
+    assert len(parts) == 11
     for name in parts:
         assert html.count(f'id="{name}"') == 1
 
@@ -147,6 +147,7 @@ def test_the_page_costs_no_more_queries_when_there_is_more(
 
     def queries() -> int:
         page(operator_client)
+        redis_connection().flushdb()
         with CaptureQueriesContext(connection) as captured:
             page(operator_client)
         return len(captured)
