@@ -2,7 +2,8 @@
 
 Each holds a thread of the web process, so a process keeps only so many open
 (VOICEPOOL["OPEN_STREAMS_PER_PROCESS"]): the others are asked to come back, and plain requests always find a
-thread.
+thread. One workspace has at most VOICEPOOL["OPEN_STREAMS_PER_WORKSPACE"] of them, so that it cannot take
+everybody else's.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import uuid
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
@@ -50,26 +53,32 @@ class StreamEvent(Protocol):
 
 
 class OpenStreams:
-    """Counts what this process holds open."""
+    """Counts what this process holds open, by workspace."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._open = 0
+        self._open: Counter[uuid.UUID] = Counter()
 
     @property
     def count(self) -> int:
-        return self._open
+        return self._open.total()
 
-    def enter(self) -> None:
-        """Take a place. Raises TooManyStreams when there is none."""
+    def enter(self, workspace_id: uuid.UUID) -> None:
+        """Take a place for the workspace. Raises TooManyStreams when there is none, or it has its share."""
+        limits = settings.VOICEPOOL
         with self._lock:
-            if self._open >= settings.VOICEPOOL["OPEN_STREAMS_PER_PROCESS"]:
+            if (
+                self._open.total() >= limits["OPEN_STREAMS_PER_PROCESS"]
+                or self._open[workspace_id] >= limits["OPEN_STREAMS_PER_WORKSPACE"]
+            ):
                 raise TooManyStreams
-            self._open += 1
+            self._open[workspace_id] += 1
 
-    def leave(self) -> None:
+    def leave(self, workspace_id: uuid.UUID) -> None:
         with self._lock:
-            self._open -= 1
+            self._open[workspace_id] -= 1
+            # Without the empty ones, or every workspace that ever listened would stay in memory.
+            self._open = +self._open
 
 
 OPEN_STREAMS = OpenStreams()
@@ -105,8 +114,11 @@ class HeldStream:
     generator's `finally` runs.
     """
 
-    def __init__(self, source: Iterator[bytes], *, peer: socket.socket | None = None) -> None:
-        OPEN_STREAMS.enter()
+    def __init__(
+        self, source: Iterator[bytes], *, workspace_id: uuid.UUID, peer: socket.socket | None = None
+    ) -> None:
+        OPEN_STREAMS.enter(workspace_id)
+        self._workspace_id = workspace_id
         self._source = source
         self._peer = peer
         self._lock = threading.Lock()
@@ -137,7 +149,7 @@ class HeldStream:
                 self._source.close()
         finally:
             release_database()
-            OPEN_STREAMS.leave()
+            OPEN_STREAMS.leave(self._workspace_id)
 
 
 def encode_event(event: StreamEvent) -> bytes:
@@ -161,11 +173,15 @@ def _encoded(events: Iterable[StreamEvent]) -> Generator[bytes, None, None]:
 
 
 def open_stream_response(
-    request: HttpRequest, chunks: Iterator[bytes], *, content_type: str
+    request: HttpRequest, chunks: Iterator[bytes], *, workspace_id: uuid.UUID, content_type: str
 ) -> StreamingHttpResponse:
-    """A response that sends `chunks` as they come, unbuffered and uncached. Raises TooManyStreams."""
+    """A response that sends `chunks` as they come, unbuffered and uncached; `workspace_id` is who listens.
+
+    Raises TooManyStreams.
+    """
     response = StreamingHttpResponse(
-        HeldStream(chunks, peer=request.META.get("gunicorn.socket")), content_type=content_type
+        HeldStream(chunks, workspace_id=workspace_id, peer=request.META.get("gunicorn.socket")),
+        content_type=content_type,
     )
     response["Cache-Control"] = "private, no-store"
     # nginx would hold the first bytes back until its buffer is full.
@@ -173,6 +189,13 @@ def open_stream_response(
     return response
 
 
-def event_stream_response(request: HttpRequest, events: Iterable[StreamEvent]) -> StreamingHttpResponse:
+def event_stream_response(
+    request: HttpRequest, events: Iterable[StreamEvent], *, workspace_id: uuid.UUID
+) -> StreamingHttpResponse:
     """Server-sent events from `events`, which is closed with the response. Raises TooManyStreams."""
-    return open_stream_response(request, _encoded(events), content_type="text/event-stream; charset=utf-8")
+    return open_stream_response(
+        request,
+        _encoded(events),
+        workspace_id=workspace_id,
+        content_type="text/event-stream; charset=utf-8",
+    )

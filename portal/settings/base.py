@@ -276,6 +276,7 @@ VOICEPOOL: dict[str, Any] = {
     "VOICES_PER_WORKSPACE": env_int("VOICES_PER_WORKSPACE", 50),
     "QUEUED_JOBS_PER_WORKSPACE": env_int("QUEUED_JOBS_PER_WORKSPACE", 20),
     "OPEN_STREAMS_PER_PROCESS": env_int("OPEN_STREAMS_PER_PROCESS", 24),
+    "OPEN_STREAMS_PER_WORKSPACE": env_int("OPEN_STREAMS_PER_WORKSPACE", 12),
     # nginx's internal location of MEDIA_ROOT, such as "/protected": it then sends the files itself.
     "ACCEL_REDIRECT": env_text("VOICEPOOL_ACCEL_REDIRECT", ""),
 }

@@ -224,6 +224,33 @@ def test_only_so_many_streams_are_open_and_plain_requests_still_pass(
     assert third.status == 200
 
 
+def test_one_workspace_cannot_take_the_places_of_another(
+    open_stream: Open, api: Api, job: SynthesisJob, settings: LazySettings
+) -> None:
+    settings.VOICEPOOL = {
+        **settings.VOICEPOOL,
+        "OPEN_STREAMS_PER_PROCESS": 3,
+        "OPEN_STREAMS_PER_WORKSPACE": 2,
+    }
+    first = open_stream(f"{JOBS}/{job.pk}/events")
+    assert (first.status, open_stream(f"{JOBS}/{job.pk}/stream").status) == (200, 200)
+    assert_problem(api.get(f"{JOBS}/{job.pk}/events"), 503, "too_many_streams")
+    assert OPEN_STREAMS.count == 2
+    other = make_user("other")
+    others_job = make_job(
+        personal_workspace(other), other, make_voice(personal_workspace(other), other, name="theirs")
+    )
+    theirs = open_stream(
+        f"{JOBS}/{others_job.pk}/events",
+        Authorization=f"Bearer {api_of(other).key}",
+        Accept="text/event-stream",
+    )
+    assert theirs.status == 200
+    first.close()
+    wait_for(lambda: OPEN_STREAMS.count == 2, what="the place of the listener that went")
+    assert open_stream(f"{JOBS}/{job.pk}/events").status == 200
+
+
 def test_a_stream_that_is_refused_takes_no_place(api: Api, customer: User) -> None:
     for path in ("events", "stream"):
         assert_problem(api.get(f"{JOBS}/00000000-0000-0000-0000-000000000000/{path}"), 404, "job_not_found")

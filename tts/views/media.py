@@ -87,7 +87,8 @@ def _name_of(key: str) -> str:
 def job_events_response(request: HttpRequest, job: SynthesisJob) -> HttpResponseBase:
     """The job's events from where the client was cut off (Last-Event-ID) to its end. Raises TooManyStreams."""
     after = request.headers.get("Last-Event-ID", "")
-    return event_stream_response(request, job_events(job, after=after if EVENT_ID.fullmatch(after) else "0"))
+    events = job_events(job, after=after if EVENT_ID.fullmatch(after) else "0")
+    return event_stream_response(request, events, workspace_id=job.workspace_id)
 
 
 def job_stream_response(request: HttpRequest, job: SynthesisJob) -> HttpResponseBase:
@@ -97,7 +98,7 @@ def job_stream_response(request: HttpRequest, job: SynthesisJob) -> HttpResponse
     """
     if job.state in JOB_ENDED and not job.audio_key:
         raise AudioNotReady
-    return open_stream_response(request, _live_wav(job), content_type=WAV_TYPE)
+    return open_stream_response(request, _live_wav(job), workspace_id=job.workspace_id, content_type=WAV_TYPE)
 
 
 def _live_wav(job: SynthesisJob) -> Iterator[bytes]:
