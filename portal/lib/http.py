@@ -40,7 +40,7 @@ class RequestIdMiddleware:
         return response
 
 
-# A client that is cut off while it sends never sees why. So much of a body that is refused is taken from it first;
+# A client that is cut off while it sends never sees why. So much of a body that is refused is taken from it;
 # whoever sends more has earned the broken connection.
 DISCARDED_BYTES = 32 * 1024 * 1024
 
@@ -68,9 +68,14 @@ class BodyLimitMiddleware:
         limit: int = settings.VOICEPOOL["UPLOAD_BYTES"] if is_upload else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal() or int(length) > limit:
+            refusal = error_response(request, RequestTooLarge(megabytes=limit // (1024 * 1024)))
             if length.isdecimal() and int(length) <= DISCARDED_BYTES:
-                _discard_body(request, int(length))
-            return error_response(request, RequestTooLarge(megabytes=limit // (1024 * 1024)))
+                # The answer is sent first, the body dropped after it: who reads while sending sees the refusal at
+                # once, and who reads only afterwards (browsers) finds it instead of a broken connection.
+                refusal._resource_closers.append(  # type: ignore[attr-defined] # Django's own way to act after the answer
+                    lambda: _discard_body(request, int(length))
+                )
+            return refusal
         return self.get_response(request)
 
 

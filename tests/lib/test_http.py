@@ -158,14 +158,14 @@ class Body(BytesIO):
 
 def limited(
     factory: RequestFactory, path: str, *, length: str, content_type: str
-) -> tuple[HttpResponseBase, int]:
-    """The answer to a request that announces so much, and how much of it was taken."""
+) -> tuple[HttpResponseBase, Body]:
+    """The answer to a request that announces so much, and its body, which counts how much of it was taken."""
     request = factory.generic("POST", path, data="x", content_type=content_type)
     request.META["CONTENT_LENGTH"] = length
     body = Body(int(length) if length.isdecimal() else 0)
     request._stream = body
     response = BodyLimitMiddleware(lambda request: HttpResponse("passed"))(request)
-    return response, body.taken
+    return response, body
 
 
 KINDS = [("application/json", 2 * MEGABYTE), ("multipart/form-data; boundary=x", 16 * MEGABYTE)]
@@ -173,16 +173,19 @@ KINDS = [("application/json", 2 * MEGABYTE), ("multipart/form-data; boundary=x",
 
 @pytest.mark.parametrize(("content_type", "limit"), KINDS)
 def test_a_body_at_its_limit_passes_unread(factory: RequestFactory, content_type: str, limit: int) -> None:
-    response, taken = limited(factory, "/api/v1/jobs", length=str(limit), content_type=content_type)
-    assert (response.status_code, taken) == (200, 0)
+    response, body = limited(factory, "/api/v1/jobs", length=str(limit), content_type=content_type)
+    assert (response.status_code, body.taken) == (200, 0)
 
 
 @pytest.mark.parametrize(("content_type", "limit"), KINDS)
-def test_a_body_over_its_limit_is_refused_and_taken_so_that_its_sender_sees_why(
+def test_a_body_over_its_limit_is_refused_at_once_and_taken_afterwards_so_that_its_sender_sees_why(
     factory: RequestFactory, content_type: str, limit: int
 ) -> None:
-    refused, taken = limited(factory, "/api/v1/jobs", length=str(limit + 1), content_type=content_type)
-    assert (refused.status_code, taken) == (413, limit + 1)
+    refused, sent = limited(factory, "/api/v1/jobs", length=str(limit + 1), content_type=content_type)
+    assert (refused.status_code, sent.taken) == (413, 0)
+    # What the server does when it has sent the answer.
+    refused.close()
+    assert sent.taken == limit + 1
     assert refused["Content-Type"] == "application/problem+json"
     body = json.loads(refused.content)  # type: ignore[attr-defined]
     assert body["code"] == "request_too_large"
@@ -193,14 +196,15 @@ def test_a_body_over_its_limit_is_refused_and_taken_so_that_its_sender_sees_why(
 def test_a_huge_body_is_refused_without_taking_any_of_it(
     factory: RequestFactory, content_type: str, limit: int
 ) -> None:
-    refused, taken = limited(factory, "/api/v1/jobs", length=str(10**12), content_type=content_type)
-    assert (refused.status_code, taken) == (413, 0)
+    refused, sent = limited(factory, "/api/v1/jobs", length=str(10**12), content_type=content_type)
+    refused.close()
+    assert (refused.status_code, sent.taken) == (413, 0)
 
 
 @pytest.mark.parametrize("length", ["-1", "a lot", "1e9", "0x10"])
 def test_a_length_that_is_no_number_is_refused(factory: RequestFactory, length: str) -> None:
-    refused, taken = limited(factory, "/api/v1/jobs", length=length, content_type="application/json")
-    assert (refused.status_code, taken) == (413, 0)
+    refused, body = limited(factory, "/api/v1/jobs", length=length, content_type="application/json")
+    assert (refused.status_code, body.taken) == (413, 0)
 
 
 def test_a_request_without_a_body_passes(factory: RequestFactory) -> None:
