@@ -49,6 +49,8 @@ def end_job(
     if refund and refund_job(job_id=job_id):
         SynthesisJob.objects.filter(pk=job_id).update(charged_micros=0)
     Segment.objects.filter(job_id=job_id, state__in=SEGMENT_LIVE).update(state=SegmentState.CANCELED)
+    # A segment that was being spoken when its job was deleted kept its text for a worker; nobody needs it now.
+    Segment.objects.filter(job_id=job_id, job__deleted_at__isnull=False).update(text="")
     Attempt.objects.filter(job_id=job_id, state=AttemptState.BOUND).update(
         state=AttemptState.CANCELED, finished_at=Now()
     )
@@ -74,7 +76,12 @@ def end_job_if_complete(*, job_id: uuid.UUID) -> bool:
         return False
     if any(segment.state != SegmentState.SUCCEEDED for segment in segments):
         return _end_incomplete(job)
-    audio_key, peaks = assemble(job, segments)
+    try:
+        audio_key, peaks = assemble(job, segments)
+    except (FileNotFoundError, IsADirectoryError):
+        # Deleted meanwhile: then the job has ended, and this changes nothing. Else the file is lost, and a job
+        # that can never be put together must not come up at every sweep.
+        return _fail_without_audio(job)
     with transaction.atomic():
         won = end_job(job_id=job_id, state=JobState.SUCCEEDED, audio_key=audio_key, peaks=peaks)
     if not won:
@@ -99,8 +106,21 @@ def _end_incomplete(job: SynthesisJob) -> bool:
     return ended
 
 
+def _fail_without_audio(job: SynthesisJob) -> bool:
+    """End a live job whose segments' audio cannot be found; what it had cost is given back."""
+    with transaction.atomic():
+        ended = end_job(job_id=job.pk, state=JobState.FAILED, error_code="audio_lost", refund=True)
+    if ended:
+        logger.error("job_audio_lost", extra={"job_id": job.pk})
+        wakeups.wake_job(job_id=job.pk)
+    return ended
+
+
 def assemble(job: SynthesisJob, segments: list[Segment]) -> tuple[str, list[int]]:
-    """Join the segments' audio into one stored file; returns its key and the waveform's peaks."""
+    """Join the segments' audio into one stored file; returns its key and the waveform's peaks.
+
+    Raises FileNotFoundError or IsADirectoryError (a segment without a key) where a segment's audio is not there.
+    """
     parts = [read_wav(storage.read(segment.audio_key)) for segment in segments]
     rate = parts[0].sample_rate_hz
     pauses = [pause_after_ms(segment.text, speed=job.speed) for segment in segments]
