@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import EmailValidator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.encoding import punycode
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
@@ -31,6 +35,20 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         "rate_limited": _("Too many requests came at once. Wait a minute, then try again."),
         "max_email_addresses": _("Verify or cancel the change of address that is under way first."),
     }
+
+    def clean_email(self, email: str) -> str:
+        """The address; refused where no mail can be sent to it, which the validator alone does not see."""
+        try:
+            punycode(email.rpartition("@")[2])
+        except UnicodeError as error:
+            raise ValidationError(EmailValidator.message, code="invalid") from error
+        cleaned: str = super().clean_email(email)
+        return cleaned
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Links in mails lead to this service, whatever host the request that caused the mail had named."""
+        links = {name: _at_home(value) for name, value in context.items() if name.endswith("_url")}
+        super().send_mail(template_prefix, email, context | links)
 
     def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
         user.locale = get_language() or ""
@@ -64,3 +82,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     def get_client_ip(self, request: HttpRequest) -> str:
         return client_address(request) or ""
+
+
+def _at_home(address: str) -> str:
+    """The same path and query at BASE_URL."""
+    return settings.BASE_URL + urlsplit(address)._replace(scheme="", netloc="").geturl()

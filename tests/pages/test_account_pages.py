@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.core import mail
 from django.core.cache import cache
 from django.core.mail import EmailMessage
@@ -21,7 +22,7 @@ from tests.factories import PASSWORD, personal_workspace
 pytestmark = pytest.mark.django_db
 
 GOOD_PASSWORD = "a pool of many voices"
-LINK = re.compile(r"https?://testserver(/account/\S+)")
+LINK = re.compile(rf"{re.escape(settings.BASE_URL)}(/account/\S+)")
 
 
 @pytest.fixture(autouse=True)

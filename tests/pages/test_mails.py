@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.conf import LazySettings, settings
 from django.core import mail
 from django.core.cache import cache
 from django.core.mail import EmailMessage
@@ -20,6 +21,7 @@ from tests.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db
 
+LINK = re.compile(rf"{re.escape(settings.BASE_URL)}(/\S+)")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 USER_AGENT = 'Odd <Browser> & "friends\'"'
 NEW_PASSWORD = "a pool of many voices"
@@ -109,7 +111,7 @@ def test_mails_are_plain_and_in_the_readers_language(
     assert isinstance(message, EmailMessage)
     assert not re.search(r"&(amp|lt|gt|quot|#x?\w+);|%\(|{{", message.subject + body)
     assert to in body
-    links = re.findall(r"https?://testserver(\S+)", body)
+    links = LINK.findall(body)
     if link is None:
         assert links == []
         assert USER_AGENT in body
@@ -124,8 +126,32 @@ def test_mails_are_plain_and_in_the_readers_language(
 def test_who_lost_an_address_is_told_at_the_old_one(olive: User) -> None:
     visitor = Visitor("en")
     change_address(visitor, olive)
-    [link] = re.findall(r"https?://testserver(\S+)", str(mail.outbox[0].body))
+    [link] = LINK.findall(str(mail.outbox[0].body))
     visitor.client.post(link)
     told = mail.outbox[1]
     assert told.to == ["o'hara+a&b@example.com"]
     assert "other&one@example.com" in told.body
+
+
+def test_a_link_leads_here_whatever_host_the_request_named(olive: User, settings: LazySettings) -> None:
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.BASE_URL = "https://speech.example"
+    visitor = Visitor("en")
+    visitor.client.post(
+        reverse("account_reset_password"), {"email": olive.email}, headers={"Host": "evil.example"}
+    )
+    [message] = mail.outbox
+    assert "evil.example" not in str(message.body)
+    assert re.search(
+        r"^https://speech\.example/account/password/reset/key/\S+$", str(message.body), re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize("page", ["account_signup", "account_reset_password"])
+@pytest.mark.parametrize("address", ["x@\u202eexample.com", "x@" + "\u00fc" * 70 + ".example"])
+def test_an_address_that_no_mail_reaches_is_refused(db: None, page: str, address: str) -> None:
+    response = Visitor("en").post(page, email=address, password1=NEW_PASSWORD)
+    assert response.status_code == 200
+    assert "Enter a valid email address." in response.content.decode()
+    assert mail.outbox == []
+    assert not User.objects.exists()
