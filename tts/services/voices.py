@@ -29,6 +29,8 @@ from tts.states import VoiceState
 
 logger = logging.getLogger(__name__)
 MAX_NAME_CHARACTERS = 60
+# Unicode's explicit embeddings, overrides and isolates (UAX #9, 2.1 to 2.5). ZWJ and ZWNJ belong to names and stay.
+DIRECTION_MARKS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def create_voice(
@@ -100,9 +102,16 @@ def _keep(
 
 
 def clean_name(name: str) -> str:
-    """The name without invisible characters at its ends; raises NameInvalid when nothing visible is left."""
+    """The name without spaces at its ends.
+
+    Raises NameInvalid when nothing visible is left, and for line breaks and marks that turn the direction of
+    writing: those would reorder whatever stands beside the name on a page.
+    """
     cleaned = unicodedata.normalize("NFC", name).strip()
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in cleaned):
+    if any(
+        unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in DIRECTION_MARKS
+        for character in cleaned
+    ):
         raise NameInvalid
     visible = any(unicodedata.category(character)[0] not in "CZM" for character in cleaned)
     if not visible or len(cleaned) > MAX_NAME_CHARACTERS:
