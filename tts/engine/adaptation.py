@@ -25,7 +25,12 @@ LOWEST_TARGET_HZ, HIGHEST_TARGET_HZ = 70.0, 420.0
 
 # What moving a voice costs in likeness: per octave of pitch and of the third formant, per decibel of filtering. Between
 # the man's style and the women's, pitch and formant weigh about the same.
-PITCH_COST, FORMANT_COST, GAIN_COST = 6.0, 35.0, 0.15
+PITCH_COST, FORMANT_COST, GAIN_COST = 6.0, 28.0, 0.15
+# Above that pitch, and with nothing else known (a telephone clip), a mix of the man's style and a woman's is a worse
+# guess than a woman's alone.
+BETWEEN_THE_SEXES_BELOW_HZ = 175.0
+
+MAN = "jm_kumo"
 
 Sound = NDArray[np.float32]
 
@@ -47,7 +52,7 @@ class Recipe:
 
 def recipe_for(features: VoiceFeatures) -> Recipe:
     """The recipe that comes nearest to a reference. The same features give the same recipe."""
-    return min((_recipe(mix, features) for mix in _candidates()), key=lambda pair: pair[0])[1]
+    return min((_recipe(mix, features) for mix in _candidates(features)), key=lambda pair: pair[0])[1]
 
 
 def apply_recipe(recipe: Recipe, sound: Sound) -> Sound:
@@ -79,10 +84,14 @@ def shape_spectrum(sound: Sound, gain_db: Array) -> Sound:
     return np.asarray(np.fft.irfft(np.fft.rfft(sound, padded) * gains, padded)[: len(sound)], np.float32)
 
 
-def _candidates() -> list[Mix]:
-    """Each style, and each pair in equal parts."""
+def _candidates(features: VoiceFeatures) -> list[Mix]:
+    """Each style, and each pair in equal parts that makes sense for these features."""
     singles: list[Mix] = [((name, 1.0),) for name in STYLES]
     pairs: list[Mix] = [((first, 0.5), (second, 0.5)) for first, second in itertools.combinations(STYLES, 2)]
+    if features.third_formant_hz is None and (
+        features.pitch is None or features.pitch.median_hz > BETWEEN_THE_SEXES_BELOW_HZ
+    ):
+        pairs = [pair for pair in pairs if MAN not in dict(pair)]
     return singles + pairs
 
 
