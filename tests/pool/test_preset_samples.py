@@ -8,7 +8,7 @@ from tests.pool.conftest import make_device
 from tests.pool.test_attempts import assert_books_balance, claim_next, spoken
 from tts import storage
 from tts.engine.catalogue import PRESET_VOICES
-from tts.models import SynthesisJob
+from tts.models import Attempt, SynthesisJob
 from tts.services.attempts import finish_attempt
 from tts.services.preset_samples import ensure_preset_samples
 from tts.services.sweep import sweep
@@ -27,7 +27,7 @@ def test_each_preset_voice_speaks_one_sample_at_nobodys_cost(customer: User, no_
     ensure_preset_samples()
     ensure_preset_samples()
     assert SynthesisJob.objects.count() == len(PRESET_VOICES)
-    for _ in PRESET_VOICES:
+    while Attempt.objects.filter(state="bound").exists():
         work = claim_next()
         assert work.job.job_class == "batch"
         finish_attempt(work=work, outcome=spoken(work))

@@ -26,6 +26,8 @@ from tts.services.streams import job_audio, job_events
 from tts.states import JOB_ENDED, JobState
 
 REAL_TIME = {"real_time": True, "ms_per_character": 20}
+# Four seconds for a sentence of one segment: time to kill somebody in its middle.
+SLOW = {"real_time": True, "ms_per_character": 55}
 
 
 def ended(job: SynthesisJob) -> SynthesisJob:
@@ -58,10 +60,10 @@ def test_a_job_goes_through_queue_worker_and_engine(pool: Pool, submit: Submit, 
 def test_an_engine_killed_in_the_middle_is_replaced_and_the_job_charged_once(
     pool: Pool, submit: Submit, voice: Voice, workspace: Workspace
 ) -> None:
-    pool.start_node(engine_settings=REAL_TIME)
+    pool.start_node(engine_settings=SLOW)
     pool.start_clock()
     wait_for(ready_device_count, what="a ready device")
-    job = submit("A sentence that is long enough to be interrupted in its middle by a kill. " * 2)
+    job = submit("A sentence that is long enough to be interrupted in its middle by a kill.")
     wait_for(
         lambda: Attempt.objects.filter(job=job, first_chunk_at__isnull=False).exists(), what="the first chunk"
     )
@@ -87,10 +89,10 @@ def test_an_engine_killed_in_the_middle_is_replaced_and_the_job_charged_once(
 def test_a_worker_killed_in_the_middle_loses_its_lease_and_the_job_goes_on(
     pool: Pool, submit: Submit, voice: Voice
 ) -> None:
-    pool.start_node(engine_settings=REAL_TIME)
+    pool.start_node(engine_settings=SLOW)
     pool.start_clock()
     wait_for(ready_device_count, what="a ready device")
-    job = submit("Another sentence that is long enough for its worker to be killed. " * 2)
+    job = submit("Another sentence that is long enough for its worker to be killed.")
     wait_for(
         lambda: Attempt.objects.filter(job=job, first_chunk_at__isnull=False).exists(), what="the first chunk"
     )
@@ -129,7 +131,7 @@ def test_a_running_job_is_canceled_within_a_chunk_and_pays_what_was_used(
     pool.start_node(engine_settings={"real_time": True, "ms_per_character": 100})
     pool.start_clock()
     wait_for(ready_device_count, what="a ready device")
-    job = submit("A very slow sentence that would take many seconds to be spoken to its end. " * 2)
+    job = submit("A very slow sentence that would take many seconds to be spoken to its end.")
     wait_for(
         lambda: Attempt.objects.filter(job=job, first_chunk_at__isnull=False).exists(), what="the first chunk"
     )
