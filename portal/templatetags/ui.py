@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
@@ -13,7 +14,7 @@ from django.forms import BoundField
 from django.forms.utils import flatatt
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
@@ -21,6 +22,9 @@ from django.utils.translation import gettext_lazy as _
 from portal.lib import display
 
 register = template.Library()
+
+# Printable ASCII only: Chinese puts its full stop against the address, with no space between.
+WEB_ADDRESS = re.compile(r"https?://[!-~]+")
 
 # What a state looks like: a tone, which is a colour and a shape. The word comes from the state's own label.
 TONES = {
@@ -216,3 +220,14 @@ def error_heading(status: int | str) -> str:
         if isinstance(status, int)
         else str(_("That did not work"))
     )
+
+
+@register.filter
+def links(text: str) -> SafeString:
+    """The text, escaped, with its web addresses to press. Mail addresses stay words, unlike with urlize."""
+    parts = []
+    end = 0
+    for found in WEB_ADDRESS.finditer(text):
+        parts += [text[end : found.start()], format_html('<a href="{0}">{0}</a>', found[0])]
+        end = found.end()
+    return format_html_join("", "{}", ((part,) for part in [*parts, text[end:]]))

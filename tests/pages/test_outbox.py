@@ -45,6 +45,17 @@ def test_mails_are_shown_with_links_that_can_be_opened(client: Client, outbox: P
 
 
 @pytest.mark.django_db
+def test_chinese_next_to_an_address_is_not_part_of_the_link(client: Client, outbox: Path) -> None:
+    send(outbox, "验证", body="有人填写了 wen@example.com，因此发送。打开 https://example.com/a。再见")
+    page = client.get(ADDRESS, headers={"Host": "127.0.0.1:8000"}).content.decode()
+    assert (
+        "有人填写了 wen@example.com，因此发送。打开 "
+        '<a href="https://example.com/a">https://example.com/a</a>。再见</div>'
+    ) in page
+    assert "mailto:" not in page
+
+
+@pytest.mark.django_db
 def test_an_empty_outbox_says_so(client: Client, outbox: Path) -> None:
     response = client.get(ADDRESS, headers={"Host": "localhost:8000"})
     assert response.status_code == 200
