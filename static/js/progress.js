@@ -66,6 +66,8 @@ class Live {
     if (!this.root.isConnected || this.ended()) {
       this.stop();
       this.withdrawOffer();
+      // What was set aside is free again: a price that names the balance asks anew.
+      document.body.dispatchEvent(new Event("job-ended"));
     } else if (this.again) {
       this.again = false;
       this.soon();
