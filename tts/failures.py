@@ -14,11 +14,13 @@ FAILURES: dict[str, str | Promise] = {
         "Split the text and speak the rest."
     ),
     "language_not_supported": _(
-        "The engine does not speak this language. Nothing was charged. Choose another voice or text."
+        "The engine does not speak this language. Only what was spoken before is charged. Choose another text."
     ),
-    "text_unspeakable": _("The engine found nothing in this text that can be spoken. Nothing was charged."),
+    "text_unspeakable": _(
+        "A part of this text holds nothing that can be spoken. Only what was spoken before is charged."
+    ),
     "voice_deleted": _(
-        "The voice was deleted before the job began. Nothing was charged. Pick another voice."
+        "The voice was deleted before all was spoken. Only what was spoken before is charged. Pick another voice."
     ),
 }
 

@@ -24,7 +24,7 @@ from billing.services.usage import record_usage
 from tts.models import Attempt, Segment, SynthesisJob, Voice
 from tts.services import wakeups
 from tts.services.bind import release_slot
-from tts.services.endings import end_job, end_job_if_complete
+from tts.services.endings import end_job, end_job_if_complete, keep_what_was_spoken
 from tts.states import (
     ATTEMPT_LIVE,
     JOB_LIVE,
@@ -139,8 +139,8 @@ def finish_attempt(*, work: Work, outcome: Outcome) -> None:
 def stop_attempt(*, work: Work, outcome: Outcome, error_code: str) -> None:
     """Settle an attempt that was ended early by the customer's wish or money: what was used is paid.
 
-    `error_code` is "canceled" or "budget_exhausted". What was spoken until then is kept as the job's audio when it
-    is a job of one segment. Raises Fenced, having changed nothing, when the attempt is not the live one any more.
+    `error_code` is "canceled" or "budget_exhausted". What was spoken until then is kept as the job's audio. Raises
+    Fenced, having changed nothing, when the attempt is not the live one any more.
     """
     canceled = error_code == "canceled"
     with transaction.atomic():
@@ -167,6 +167,8 @@ def stop_attempt(*, work: Work, outcome: Outcome, error_code: str) -> None:
                 peaks=outcome.peaks if kept else None,
             )
         _free_slot(work.attempt)
+    if work.job.segment_count > 1:
+        keep_what_was_spoken(job_id=work.job.pk)
     wakeups.wake_job(job_id=work.job.pk)
 
 

@@ -15,7 +15,7 @@ from tts.audio.peaks import waveform_peaks
 from tts.audio.wav import join_pcm, read_wav, wav_file
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import wakeups
-from tts.states import JOB_LIVE, SEGMENT_LIVE, AttemptState, JobState, SegmentState
+from tts.states import JOB_ENDED, JOB_LIVE, SEGMENT_LIVE, AttemptState, JobState, SegmentState
 from tts.text.pauses import pause_after_ms
 
 logger = logging.getLogger(__name__)
@@ -114,6 +114,42 @@ def _fail_without_audio(job: SynthesisJob) -> bool:
         logger.error("job_audio_lost", extra={"job_id": job.pk})
         wakeups.wake_job(job_id=job.pk)
     return ended
+
+
+def keep_what_was_spoken(*, job_id: uuid.UUID) -> bool:
+    """Put together what an ended job of several segments had spoken from its beginning on, and publish it.
+
+    It was paid for. Ends with the segment that was stopped; False when there is nothing, or the job was deleted.
+    """
+    job = SynthesisJob.objects.filter(
+        pk=job_id, state__in=JOB_ENDED, audio_key="", deleted_at__isnull=True
+    ).first()
+    if job is None:
+        return False
+    spoken: list[Segment] = []
+    for segment in Segment.objects.filter(job_id=job_id).order_by("index"):
+        whole = segment.state == SegmentState.SUCCEEDED
+        if not whole:
+            stopped = (
+                Attempt.objects.filter(segment=segment)
+                .exclude(audio_key="")
+                .order_by("attempt_number")
+                .last()
+            )
+            segment.audio_key = stopped.audio_key if stopped else ""
+        if segment.audio_key:
+            spoken.append(segment)
+        if not whole:
+            break
+    if not spoken:
+        return False
+    audio_key, peaks = assemble(job, spoken)
+    kept = SynthesisJob.objects.filter(pk=job_id, audio_key="", deleted_at__isnull=True).update(
+        audio_key=audio_key, peaks=peaks
+    )
+    if not kept:
+        storage.delete(audio_key)
+    return kept == 1
 
 
 def assemble(job: SynthesisJob, segments: list[Segment]) -> tuple[str, list[int]]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
@@ -27,23 +28,40 @@ logger = logging.getLogger(__name__)
 
 def sweep() -> Counter[str]:
     """Repair everything that is due, and return what was done, by kind. Nothing in it waits for a device."""
+    steps: dict[str, Callable[[], int]] = {
+        "devices_stopped": stop_silent_devices,
+        "attempts_lost": lose_expired_attempts,
+        "slots_freed": free_stale_slots,
+        "jobs_ended": lambda: sum(end_job_if_complete(job_id=job_id) for job_id in jobs_to_end()),
+        "holds_released": lambda: release_stale_holds(
+            ended_job_ids=SynthesisJob.objects.filter(state__in=JOB_ENDED).values("pk")
+        ),
+        "files_removed": remove_files_of_deleted_jobs,
+        "bound": bind_idle_slots,
+    }
     done: Counter[str] = Counter()
-    done["devices_stopped"] = stop_silent_devices()
-    for attempt in expired_attempts():
-        with contextlib.suppress(Fenced):
-            lose_attempt(attempt=attempt)
-            done["attempts_lost"] += 1
-    done["slots_freed"] = free_stale_slots()
-    done["jobs_ended"] = sum(end_job_if_complete(job_id=job_id) for job_id in jobs_to_end())
-    done["holds_released"] = release_stale_holds(
-        ended_job_ids=SynthesisJob.objects.filter(state__in=JOB_ENDED).values("pk")
-    )
-    done["files_removed"] = remove_files_of_deleted_jobs()
-    done["bound"] = bind_idle_slots()
+    for name, step in steps.items():
+        try:
+            done[name] = step()
+        except DatabaseError:
+            raise  # none of the other steps could do more
+        except Exception:
+            # One broken row or file must not keep the other repairs from being made.
+            logger.exception("sweep_step_failed", extra={"step": name})
     done = +done
     if set(done) - {"bound"}:
         logger.info("sweep_repaired", extra=dict(done))
     return done
+
+
+def lose_expired_attempts() -> int:
+    """Attempts whose worker is gone give their segments back."""
+    lost = 0
+    for attempt in expired_attempts():
+        with contextlib.suppress(Fenced):
+            lose_attempt(attempt=attempt)
+            lost += 1
+    return lost
 
 
 def stop_silent_devices() -> int:
