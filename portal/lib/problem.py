@@ -55,7 +55,10 @@ def problem(
 
 def problem_of(error: DomainError) -> dict[str, Any]:
     """The body of a DomainError's problem, with its further members."""
-    return {**error.details(), **problem(code=error.code, status=error.status, detail=error.text(), field=error.field)}
+    return {
+        **error.details(),
+        **problem(code=error.code, status=error.status, detail=error.text(), field=error.field),
+    }
 
 
 def _set_headers(response: HttpResponseBase, error: DomainError) -> None:
