@@ -57,7 +57,7 @@ def test_a_sentence_is_speech_at_a_listening_level(kokoro: EngineProcess, make_r
 def test_the_first_chunk_is_short_and_all_begin_and_end_in_silence(
     kokoro: EngineProcess, make_request: MakeRequest
 ):
-    chunks, done = speak(kokoro, make_request(SENTENCE * 3))
+    chunks, done = speak(kokoro, make_request(SENTENCE * 3, speed=1.5))
     assert len(chunks) >= 3
     assert len(chunks[0]) / SAMPLE_RATE_HZ < done.audio_ms / 1000 / 3
     for chunk in chunks:
@@ -77,12 +77,12 @@ def test_the_same_request_gives_the_same_bytes_and_another_seed_another_reading(
     assert first != other
 
 
-def test_720_characters_without_a_mark_are_spoken_in_full(kokoro: EngineProcess, make_request: MakeRequest):
-    """As one request: the segmentation makes three of it, the engine must not depend on that."""
-    text = "我们在山里走了很久才看见那条河" * 48
-    assert len(text) == 720
+def test_300_characters_without_a_mark_are_spoken_in_full(kokoro: EngineProcess, make_request: MakeRequest):
+    """The longest segment there is. test_phonemes has 720: what reaches the model there is complete as well."""
+    text = "我们在山里走了很久才看见那条河" * 20
+    assert len(text) == 300
     chunks, done = speak(kokoro, make_request(text, speed=2.0))
-    _, short = speak(kokoro, make_request(text[:72], speed=2.0))
+    _, short = speak(kokoro, make_request(text[:30], speed=2.0))
     # Ten times the text takes about ten times as long: nothing is left out, nothing said twice.
     assert 8.5 < done.audio_ms / short.audio_ms < 11.5
     assert speech_s(np.concatenate(chunks)) > 0.8 * done.audio_ms / 1000
