@@ -21,7 +21,7 @@ from tts.engine.kokoro_model import trimmed
 from tts.engine.loudness import LIMIT, Leveller, limited, loudness
 from tts.engine.pitch import move_pitch, pitch_statistics
 from tts.engine.reference import analyse_clip, read_clip
-from tts.engine.spectrum import BANDS, CENTRES_HZ, long_term_spectrum
+from tts.engine.spectrum import BANDS, CENTRES_HZ, fast_length, long_term_spectrum
 
 Sound = NDArray[np.float32]
 
@@ -133,6 +133,16 @@ def test_a_spectrum_moves_towards_the_references():
         return float(np.std(difference))
 
     assert distance(apply_recipe(recipe, source)) < 0.5 * distance(source)
+
+
+@pytest.mark.parametrize("at_least", [1, 7, 12_345, 240_001])
+def test_a_fast_length_has_small_factors_and_is_hardly_longer(at_least: int):
+    length = rest = fast_length(at_least)
+    for factor in (2, 3, 5):
+        while rest % factor == 0:
+            rest //= factor
+    assert rest == 1
+    assert at_least <= length <= 1.1 * at_least + 1
 
 
 def test_a_formant_is_found():

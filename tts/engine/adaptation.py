@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tts.engine.kokoro_styles import STYLES, Mix, StyleMeasure, mixed_measure
 from tts.engine.pitch import move_pitch
 from tts.engine.reference import VoiceFeatures
-from tts.engine.spectrum import CENTRES_HZ, SAMPLE_RATE_HZ, Array, bin_frequencies_hz, to_mel
+from tts.engine.spectrum import CENTRES_HZ, SAMPLE_RATE_HZ, Array, bin_frequencies_hz, fast_length, to_mel
 
 # How far a voice is moved. Further on it sounds less like the reference's speaker than like a machine.
 LARGEST_GAIN_DB = 15.0
@@ -78,7 +78,7 @@ def shape_spectrum(sound: Sound, gain_db: Array) -> Sound:
     """The sound through a filter without delay that has this gain in each band."""
     if len(sound) == 0:
         return sound
-    padded = len(sound) + SAMPLE_RATE_HZ // 10
+    padded = fast_length(len(sound) + SAMPLE_RATE_HZ // 10)
     frequencies = bin_frequencies_hz(padded)
     gains = 10 ** (np.interp(to_mel(frequencies), to_mel(CENTRES_HZ), gain_db) / 20)
     return np.asarray(np.fft.irfft(np.fft.rfft(sound, padded) * gains, padded)[: len(sound)], np.float32)

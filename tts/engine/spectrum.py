@@ -21,6 +21,20 @@ def bin_frequencies_hz(length: int) -> Array:
     return np.asarray(np.fft.rfftfreq(length, 1 / SAMPLE_RATE_HZ), np.float64)
 
 
+def fast_length(at_least: int) -> int:
+    """A length that a Fourier transform takes quickly: no prime factor above 5."""
+    best = 1 << max(1, at_least - 1).bit_length()
+    fives = 1
+    while fives < best:
+        threes = fives
+        while threes < best:
+            factor = -(-at_least // threes)
+            best = min(best, threes << max(0, factor - 1).bit_length())
+            threes *= 3
+        fives *= 5
+    return best
+
+
 def to_mel(frequency_hz: Array) -> Array:
     """Frequencies on the mel scale, on which bands of equal width sound equally wide."""
     return np.asarray(2595 * np.log10(1 + frequency_hz / 700))
