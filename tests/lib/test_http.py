@@ -177,6 +177,8 @@ def test_a_body_at_its_limit_passes_unread(factory: RequestFactory, content_type
     assert (response.status_code, body.taken) == (200, 0)
 
 
+# Closing a response ends the request, and Django then looks after its database connections.
+@pytest.mark.django_db
 @pytest.mark.parametrize(("content_type", "limit"), KINDS)
 def test_a_body_over_its_limit_is_refused_at_once_and_taken_afterwards_so_that_its_sender_sees_why(
     factory: RequestFactory, content_type: str, limit: int
@@ -192,6 +194,8 @@ def test_a_body_over_its_limit_is_refused_at_once_and_taken_afterwards_so_that_i
     assert f"at most {limit // MEGABYTE} MB" in body["detail"]
 
 
+# Closing a response ends the request, and Django then looks after its database connections.
+@pytest.mark.django_db
 @pytest.mark.parametrize(("content_type", "limit"), KINDS)
 def test_a_huge_body_is_refused_without_taking_any_of_it(
     factory: RequestFactory, content_type: str, limit: int
