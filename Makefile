@@ -6,6 +6,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 NAME ?=
 ARGS ?=
+WORKERS ?= 2
 
 BIN := .venv/bin
 REQUIREMENTS := requirements.txt deploy/requirements-web.txt
@@ -44,8 +45,9 @@ install-tests: .venv/installed-tests $(COMPILED)
 %.mo: %.po | .venv/installed
 	@$(BIN)/python -m portal.lib.catalogues compile
 
-test: install-tests ## run all tests (ARGS="tests/billing -k hold" for some)
-	@$(BIN)/python -m pytest -rs $(ARGS)
+# Most of the time is spent waiting for processes and pages: two at once take little more than half of it.
+test: install-tests ## run all tests (ARGS="tests/billing -k hold" for some; WORKERS=0 in one process)
+	@$(BIN)/python -m pytest -rs --numprocesses "$(WORKERS)" --dist loadfile $(ARGS)
 
 check: install-tests ## formatting, lint, types, import rules, migrations, templates, message catalogues
 	$(BIN)/python -m ruff format --check .

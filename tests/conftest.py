@@ -10,6 +10,7 @@ import atexit
 import os
 
 import django
+import pytest
 from django.conf import settings
 
 from tests.servers import start_servers
@@ -30,3 +31,10 @@ django.setup()
 
 # People, workspaces, voices and jobs for every test that asks for them.
 pytest_plugins = ["tests.cast"]
+
+
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[object]) -> None:
+    """With `-n`, the tests run in other processes: each starts servers of its own, and this one needs none."""
+    _servers.stop()
+    for name in ("DATABASE_URL", "REDIS_URL", "VOICEPOOL_DATA", "DJANGO_SETTINGS_MODULE"):
+        os.environ.pop(name, None)

@@ -51,6 +51,8 @@ def start_servers() -> TestServers:
     """Return the URLs of a fresh PostgreSQL and Valkey, or of those that the environment names, and a data
     folder.
     """
+    if os.environ.get("PYTEST_XDIST_WORKER") and os.environ.get("TEST_REDIS_URL"):
+        raise RuntimeError("Tests that run side by side cannot share TEST_REDIS_URL: run them with WORKERS=0.")
     keeper = subprocess.Popen(
         [sys.executable, "-m", "tests.servers"],
         cwd=ROOT,

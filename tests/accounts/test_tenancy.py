@@ -78,7 +78,7 @@ def test_a_choice_ends_with_the_membership(bob: User, bob_workspace: Workspace, 
     assert workspace_of(request_of(bob, request.session)) == bob_workspace  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("stored", ["nonsense", 7, None, str(uuid.uuid4())])
+@pytest.mark.parametrize("stored", ["nonsense", 7, None, pytest.param(str(uuid.uuid4()), id="of-nobody")])
 def test_a_spoilt_choice_is_no_choice(bob: User, bob_workspace: Workspace, stored: object) -> None:
     session = SessionStore()
     session["workspace_id"] = stored

@@ -56,7 +56,7 @@ def test_nobody_is_told_how_to_authenticate(db: None) -> None:
         "Bearer nonsense",
         "Bearer " + "x" * 10_000,
         "Bearer vp_live_é",
-        f"Bearer {new_key()}",
+        pytest.param(f"Bearer {new_key()}", id="unknown"),
     ],
 )
 def test_what_is_no_key_of_ours_is_refused(header: str, db: None) -> None:
