@@ -45,7 +45,7 @@ def place_hold(*, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int
 
 def lock_account(*, workspace_id: uuid.UUID) -> None:
     """Lock the workspace's credit account: the first lock of every transaction that settles anything."""
-    CreditAccount.objects.select_for_update().get(workspace_id=workspace_id)
+    CreditAccount.objects.select_for_update(no_key=True).get(workspace_id=workspace_id)
 
 
 def capture(*, job_id: uuid.UUID, attempt_id: uuid.UUID, amount_micros: int) -> int:
@@ -62,7 +62,7 @@ def capture(*, job_id: uuid.UUID, attempt_id: uuid.UUID, amount_micros: int) -> 
     hold = Hold.objects.get(job_id=job_id)
     # Lock order: the credit account first, then the hold, so that a capture and a release cannot cross.
     lock_account(workspace_id=hold.workspace_id)
-    hold = Hold.objects.select_for_update().get(pk=hold.pk)
+    hold = Hold.objects.select_for_update(no_key=True).get(pk=hold.pk)
     if hold.state != HoldState.OPEN:
         raise HoldNotOpen
     charged = min(amount_micros, hold.amount_micros - hold.captured_micros)
@@ -84,7 +84,7 @@ def release(*, job_id: uuid.UUID) -> int:
     """
     hold = Hold.objects.get(job_id=job_id)
     lock_account(workspace_id=hold.workspace_id)
-    hold = Hold.objects.select_for_update().get(pk=hold.pk)
+    hold = Hold.objects.select_for_update(no_key=True).get(pk=hold.pk)
     if hold.state != HoldState.OPEN:
         return 0
     rest = hold.amount_micros - hold.captured_micros

@@ -1,7 +1,36 @@
 from tts.models.attempt import Attempt
 from tts.models.device import Device, DeviceKind, DeviceSlot
+from tts.models.fair_share import FairShareClass, FairShareQueue
 from tts.models.job import SynthesisJob
+from tts.models.operations import (
+    DeviceCommand,
+    DeviceCommandKind,
+    DeviceCommandState,
+    DeviceEvent,
+    DeviceEventKind,
+    PoisonText,
+)
 from tts.models.segment import Segment
+from tts.models.telemetry import DeviceSample, Resolution
 from tts.models.voice import Voice, VoiceKind
 
-__all__ = ["Attempt", "Device", "DeviceKind", "DeviceSlot", "Segment", "SynthesisJob", "Voice", "VoiceKind"]
+__all__ = [
+    "Attempt",
+    "Device",
+    "DeviceCommand",
+    "DeviceCommandKind",
+    "DeviceCommandState",
+    "DeviceEvent",
+    "DeviceEventKind",
+    "DeviceKind",
+    "DeviceSample",
+    "DeviceSlot",
+    "FairShareClass",
+    "FairShareQueue",
+    "PoisonText",
+    "Resolution",
+    "Segment",
+    "SynthesisJob",
+    "Voice",
+    "VoiceKind",
+]

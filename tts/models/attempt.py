@@ -35,6 +35,11 @@ class Attempt(models.Model):
     audio_ms = models.PositiveIntegerField(default=0)
     charged_micros = models.BigIntegerField(default=0)
     audio_key = models.CharField(max_length=200, blank=True)
+    # What the choice of this segment added to its queue's tag, by which weight, and whether it was trued up with
+    # what it really took.
+    share_charged = models.BigIntegerField(default=0)
+    share_weight = models.PositiveSmallIntegerField(default=1)
+    share_settled = models.BooleanField(default=False)
     error_code = models.CharField(max_length=60, blank=True)
     # For operators: a kind and a place, never a customer's text.
     error_detail = models.CharField(max_length=500, blank=True)
@@ -49,4 +54,10 @@ class Attempt(models.Model):
             ),
             models.Index(fields=["device", "-bound_at"], name="attempt_by_device"),
             models.Index(fields=["job"], name="attempt_by_job"),
+            models.Index(
+                fields=["id"],
+                condition=Q(share_settled=False, finished_at__isnull=False),
+                name="attempt_share_open",
+            ),
+            models.Index(fields=["-bound_at"], name="attempt_newest"),
         ]

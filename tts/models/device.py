@@ -31,7 +31,17 @@ class Device(models.Model):
     heartbeat_at = models.DateTimeField(null=True)
     memory_total_bytes = models.BigIntegerField(null=True)
     memory_used_bytes = models.BigIntegerField(null=True)
+    utilisation_percent = models.PositiveSmallIntegerField(null=True)
+    temperature_c = models.SmallIntegerField(null=True)
+    power_mw = models.PositiveIntegerField(null=True)
+    # What other programs leave free must be enough for the engine, or the device takes no work.
+    memory_free_bytes = models.BigIntegerField(null=True)
     restarts = models.PositiveIntegerField(default=0)
+    recycles = models.PositiveIntegerField(default=0)
+    # Set by an operator's drain until the resume; outlives restarts of the host.
+    drained_at = models.DateTimeField(null=True)
+    # The engine that an operator wants here; workers warm it beside the old one and change over. Empty: as found.
+    wanted_engine = models.CharField(max_length=30, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -49,6 +59,10 @@ class DeviceSlot(models.Model):
     worker_pid = models.PositiveIntegerField(null=True)
     engine_pid = models.PositiveIntegerField(null=True)
     heartbeat_at = models.DateTimeField(null=True)
+    # Which engine its process has loaded: differs from the device's while a model swap goes on.
+    engine = models.CharField(max_length=30, blank=True)
+    # Its engine process is being replaced, on purpose, since then: at most a tenth of the pool does so at once.
+    recycling_since = models.DateTimeField(null=True)
     # The live attempt, by value: attempts point to slots, and a slot is freed by compare-and-set on this.
     attempt_id = models.UUIDField(null=True)
 

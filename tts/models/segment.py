@@ -16,6 +16,8 @@ class Segment(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     job_class = models.CharField(max_length=12, choices=JobClass.choices)
     index = models.PositiveIntegerField()
+    # 0, unless the segment was stopped between two sentences to let urgent work pass: the rest is the next part.
+    part = models.PositiveSmallIntegerField(default=0)
     text = models.TextField()
     characters = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=SegmentState.choices, default=SegmentState.QUEUED)
@@ -29,11 +31,11 @@ class Segment(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["job", "index"], name="segment_index_once")]
+        constraints = [models.UniqueConstraint(fields=["job", "index", "part"], name="segment_part_once")]
         indexes = [
             models.Index(
-                fields=["job_class", "workspace", "created_at", "id"],
-                condition=Q(state="queued"),
-                name="segment_queued",
+                fields=["workspace", "job_class", "id"], condition=Q(state="queued"), name="segment_next"
             ),
+            # The longest waiting of a class.
+            models.Index(fields=["job_class", "id"], condition=Q(state="queued"), name="segment_oldest"),
         ]

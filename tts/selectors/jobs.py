@@ -64,7 +64,9 @@ def jobs_of(
 def job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
     """The job with its segments and attempts at hand. Raises JobNotFound for another workspace's id, or none."""
     attempts = Attempt.objects.select_related("device").order_by("attempt_number")
-    segments = Segment.objects.order_by("index").prefetch_related(Prefetch("attempts", queryset=attempts))
+    segments = Segment.objects.order_by("index", "part").prefetch_related(
+        Prefetch("attempts", queryset=attempts)
+    )
     job = (
         jobs_of(workspace).filter(pk=job_id).prefetch_related(Prefetch("segments", queryset=segments)).first()
     )

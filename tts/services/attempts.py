@@ -117,7 +117,7 @@ def finish_attempt(*, work: Work, outcome: Outcome) -> None:
     """
     with transaction.atomic():
         charged = _charge(work, outcome)
-        job = SynthesisJob.objects.select_for_update().get(pk=work.job.pk)
+        job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
         _close(
             work,
             outcome,
@@ -145,7 +145,7 @@ def stop_attempt(*, work: Work, outcome: Outcome, error_code: str) -> None:
     canceled = error_code == "canceled"
     with transaction.atomic():
         charged = _charge(work, outcome)
-        job = SynthesisJob.objects.select_for_update().get(pk=work.job.pk)
+        job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
         _close(
             work,
             outcome,
@@ -184,7 +184,7 @@ def fail_attempt(
     with transaction.atomic():
         # The end of the job may release the hold: the account comes first in the order of locks.
         holds.lock_account(workspace_id=work.job.workspace_id)
-        job = SynthesisJob.objects.select_for_update().get(pk=work.job.pk)
+        job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
         tries = Attempt.objects.filter(segment_id=work.segment.pk, started_at__isnull=False).count()
         canceled = job.cancel_requested_at is not None
         again = not blame_user and not canceled and tries < MAX_ATTEMPTS

@@ -33,7 +33,7 @@ class FoundDevice:
 @transaction.atomic
 def register_device(*, node_name: str, found: FoundDevice) -> Device:
     """Store the device as a new incarnation (epoch + 1), starting, with its slots empty; returns it."""
-    device, _created = Device.objects.select_for_update().get_or_create(
+    device, _created = Device.objects.select_for_update(no_key=True).get_or_create(
         name=found.name, defaults={"node_name": node_name, "kind": found.kind}
     )
     quarantined = device.state == DeviceState.QUARANTINED

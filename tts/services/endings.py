@@ -71,7 +71,7 @@ def end_job_if_complete(*, job_id: uuid.UUID) -> bool:
     job = SynthesisJob.objects.filter(pk=job_id, state__in=JOB_LIVE).first()
     if job is None:
         return False
-    segments = list(Segment.objects.filter(job_id=job_id).order_by("index"))
+    segments = list(Segment.objects.filter(job_id=job_id).order_by("index", "part"))
     if any(segment.state in SEGMENT_LIVE for segment in segments):
         return False
     if any(segment.state != SegmentState.SUCCEEDED for segment in segments):
@@ -127,7 +127,7 @@ def keep_what_was_spoken(*, job_id: uuid.UUID) -> bool:
     if job is None:
         return False
     spoken: list[Segment] = []
-    for segment in Segment.objects.filter(job_id=job_id).order_by("index"):
+    for segment in Segment.objects.filter(job_id=job_id).order_by("index", "part"):
         whole = segment.state == SegmentState.SUCCEEDED
         if not whole:
             stopped = (

@@ -29,7 +29,7 @@ def cancel_job(*, workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
         if not found.exists():
             raise JobNotFound
         holds.lock_account(workspace_id=workspace.pk)
-        job = SynthesisJob.objects.select_for_update().get(pk=job_id)
+        job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=job_id)
         if job.state in JOB_ENDED:
             raise JobAlreadyEnded
         _request_cancel(job)
@@ -61,7 +61,7 @@ def delete_job(*, workspace: Workspace, job_id: uuid.UUID) -> None:
         if not SynthesisJob.objects.filter(pk=job_id, workspace=workspace, deleted_at__isnull=True).exists():
             raise JobNotFound
         holds.lock_account(workspace_id=workspace.pk)
-        job = SynthesisJob.objects.select_for_update().get(pk=job_id)
+        job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=job_id)
         if job.state not in JOB_ENDED:
             _request_cancel(job)
         SynthesisJob.objects.filter(pk=job_id).update(deleted_at=Now(), text="", peaks=[])

@@ -112,7 +112,7 @@ def _snapshot(job_id: uuid.UUID) -> list[tuple[str, str, dict[str, Any]]]:
                 {"segments_done": job.segments_done, "segment_count": job.segment_count},
             )
         )
-    rows = Segment.objects.filter(job_id=job_id).order_by("index").values_list("index", "state")
+    rows = Segment.objects.filter(job_id=job_id).order_by("index", "part").values_list("index", "state")
     facts += [("segment", f"segment {index}", {"index": index, "state": state}) for index, state in rows]
     if job.first_audio_at is not None:
         facts.append(("first_audio", "first_audio", {"at": job.first_audio_at.isoformat()}))

@@ -85,7 +85,7 @@ def _keep(
     try:
         with transaction.atomic():
             # Locks the workspace's row, so that two uploads at once cannot both take the last place.
-            Workspace.objects.select_for_update().get(pk=workspace.pk)
+            Workspace.objects.select_for_update(no_key=True).get(pk=workspace.pk)
             _check_room(workspace)
             voice.consent = record_consent(
                 workspace=workspace,
