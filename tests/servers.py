@@ -52,7 +52,9 @@ def start_servers() -> TestServers:
     folder.
     """
     if os.environ.get("PYTEST_XDIST_WORKER") and os.environ.get("TEST_REDIS_URL"):
-        raise RuntimeError("Tests that run side by side cannot share TEST_REDIS_URL: run them with WORKERS=0.")
+        raise RuntimeError(
+            "Tests that run side by side cannot share TEST_REDIS_URL: run them with WORKERS=0."
+        )
     keeper = subprocess.Popen(
         [sys.executable, "-m", "tests.servers"],
         cwd=ROOT,

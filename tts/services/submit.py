@@ -139,7 +139,9 @@ def _build_job(
 def _store(job: SynthesisJob, priced: Quote) -> None:
     """Hold, job and segments. The hold comes first: its lock on the credit account makes the count below exact."""
     place_hold(workspace_id=job.workspace_id, job_id=job.pk, amount_micros=priced.held_micros)
-    limit = settings.VOICEPOOL["QUEUED_JOBS_PER_WORKSPACE"]
+    limit = job.workspace.queued_jobs_limit
+    if limit is None:
+        limit = settings.VOICEPOOL["QUEUED_JOBS_PER_WORKSPACE"]
     if SynthesisJob.objects.filter(workspace_id=job.workspace_id, state__in=JOB_LIVE).count() >= limit:
         raise QueueFull(limit=limit)
     job.save(force_insert=True)
