@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from tts.node import NodeAgent, node_name
+from tts.node.agent import NodeAgent, node_name
 
 
 class Command(BaseCommand):
