@@ -243,13 +243,13 @@ def expired_attempts() -> list[Attempt]:
     )
 
 
-def lose_attempt(*, attempt: Attempt) -> None:
+def lose_attempt(*, attempt: Attempt, error_code: str = "") -> None:
     """Settle an expired attempt. Nothing is charged; its segment goes to the next slot.
 
-    Raises Fenced when its worker came back in the meantime.
+    `error_code` says why where it is known. Raises Fenced when its worker came back in the meantime.
     """
     work = Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
-    code = "lost_on_the_wire" if attempt.state == AttemptState.BOUND else "worker_lost"
+    code = error_code or ("lost_on_the_wire" if attempt.state == AttemptState.BOUND else "worker_lost")
     overtaken = attempt.job.state not in JOB_LIVE or attempt.segment.attempt_number != attempt.attempt_number
     if overtaken:
         abandon_attempt(attempt=attempt)

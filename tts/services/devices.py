@@ -13,6 +13,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from tts.models import Device, DeviceKind, DeviceSlot
+from tts.services.health import DRAINED
 from tts.states import DeviceState
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,13 @@ def register_device(*, node_name: str, found: FoundDevice) -> Device:
     device, _created = Device.objects.select_for_update(no_key=True).get_or_create(
         name=found.name, defaults={"node_name": node_name, "kind": found.kind}
     )
-    quarantined = device.state == DeviceState.QUARANTINED
+    # A quarantined device stays so until it is released, a drained one until it is resumed: a restart of its
+    # host proves nothing.
+    state, reason = DeviceState.STARTING, ""
+    if device.state == DeviceState.QUARANTINED:
+        state, reason = DeviceState.QUARANTINED, device.state_reason
+    elif device.drained_at is not None:
+        state, reason = DeviceState.STOPPED, DRAINED
     Device.objects.filter(pk=device.pk).update(
         node_name=node_name,
         kind=found.kind,
@@ -45,9 +52,8 @@ def register_device(*, node_name: str, found: FoundDevice) -> Device:
         slots=found.slots,
         memory_total_bytes=found.memory_total_bytes,
         epoch=F("epoch") + 1,
-        # A quarantined device stays so until it is released: a restart of its host proves nothing.
-        state=DeviceState.QUARANTINED if quarantined else DeviceState.STARTING,
-        state_reason=device.state_reason if quarantined else "",
+        state=state,
+        state_reason=reason,
         heartbeat_at=Now(),
     )
     DeviceSlot.objects.bulk_create(

@@ -20,6 +20,7 @@ from tts.models import Attempt, Device, DeviceSlot, SynthesisJob
 from tts.services.attempts import Fenced, expired_attempts, lose_attempt
 from tts.services.bind import bind_idle_slots
 from tts.services.endings import end_job_if_complete, jobs_to_end
+from tts.services.health import finish_drains
 from tts.services.jobs import delete_job_files
 from tts.states import ATTEMPT_LIVE, DEVICE_HEARTBEAT_SECONDS, JOB_ENDED, DeviceState
 
@@ -32,6 +33,7 @@ def sweep() -> Counter[str]:
         "devices_stopped": stop_silent_devices,
         "attempts_lost": lose_expired_attempts,
         "slots_freed": free_stale_slots,
+        "drains_finished": finish_drains,
         "jobs_ended": lambda: sum(end_job_if_complete(job_id=job_id) for job_id in jobs_to_end()),
         "holds_released": lambda: release_stale_holds(
             ended_job_ids=SynthesisJob.objects.filter(state__in=JOB_ENDED).values("pk")
