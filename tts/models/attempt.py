@@ -18,7 +18,8 @@ class Attempt(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     segment = models.ForeignKey(Segment, on_delete=models.CASCADE, related_name="attempts")
     job = models.ForeignKey(SynthesisJob, on_delete=models.CASCADE, related_name="attempts")
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    # Its own index is the one below: a workspace's log is read newest first.
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+", db_index=False)
     attempt_number = models.PositiveIntegerField()
     device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="attempts")
     slot_number = models.PositiveSmallIntegerField()
@@ -54,6 +55,7 @@ class Attempt(models.Model):
             ),
             models.Index(fields=["device", "-bound_at"], name="attempt_by_device"),
             models.Index(fields=["job"], name="attempt_by_job"),
+            models.Index(fields=["workspace", "-bound_at"], name="attempt_by_workspace"),
             models.Index(
                 fields=["id"],
                 condition=Q(share_settled=False, finished_at__isnull=False),

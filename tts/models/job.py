@@ -74,4 +74,6 @@ class SynthesisJob(models.Model):
                 fields=["workspace", "state"], condition=Q(state__in=["queued", "running"]), name="job_live"
             ),
             models.Index(fields=["-created_at"], name="job_newest_first"),
+            # What ended lately: for the counters of the metrics.
+            models.Index(fields=["finished_at"], condition=Q(finished_at__isnull=False), name="job_ended"),
         ]
