@@ -73,9 +73,11 @@ def heartbeat_device(*, device_id: int, epoch: int, memory_used_bytes: int | Non
         heartbeat_at=Now(), memory_used_bytes=memory_used_bytes
     )
     # An agent that was held up (a paused host) finds its device stopped by the sweep: its slots bring it back.
-    Device.objects.filter(
+    silenced = Device.objects.filter(
         pk=device_id, epoch=epoch, state=DeviceState.STOPPED, state_reason="agent_silent"
-    ).update(state=DeviceState.STARTING, state_reason="")
+    )
+    silenced.filter(drained_at__isnull=True).update(state=DeviceState.STARTING, state_reason="")
+    silenced.filter(drained_at__isnull=False).update(state=DeviceState.DRAINING, state_reason="")
     return beaten == 1
 
 
