@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import abc
+import gc
 import math
+import os
 import resource
 import threading
 import time
@@ -59,8 +61,15 @@ class SpeakControl:
     """An engine's view of the request it works on: may it go on, and a sign of life to whoever waits."""
 
     def __init__(
-        self, *, max_gpu_ms: int, canceled: threading.Event, report_progress: Callable[[], None]
+        self,
+        *,
+        max_gpu_ms: int,
+        canceled: threading.Event,
+        report_progress: Callable[[], None],
+        save_memory: bool = False,
     ) -> None:
+        # Set for the second try of a request that found no memory: take smaller pieces where that is possible.
+        self.save_memory = save_memory
         self.clock = WorkClock()
         self.max_gpu_ms = max_gpu_ms
         self.canceled = canceled
@@ -122,6 +131,29 @@ class Engine(abc.ABC):
         """The most memory used until now: of the device where it has its own, else of this process."""
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
+    def memory_bytes(self) -> int:
+        """What this process holds of the host's memory now."""
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def device_memory_bytes(self) -> int | None:
+        """What this process holds of the device's own memory now; None where it has none of its own."""
+        return None
+
+    def free_memory(self) -> None:
+        """Let go of what can be made again: called when memory ran out, before the request is tried once more.
+
+        An engine on a GPU also empties its library's cache.
+        """
+        gc.collect()
+
+    def close(self) -> None:  # noqa: B027 - few engines have anything to do here
+        """Let go of the device in order: called once, before the process ends by itself. May take its time."""
+
     def stats(self) -> dict[str, Any]:
-        """Figures for operators, JSON values only."""
-        return {"peak_memory_bytes": self.peak_memory_bytes()}
+        """Figures for operators and for the watch over the memory, JSON values only."""
+        return {
+            "peak_memory_bytes": self.peak_memory_bytes(),
+            "memory_bytes": self.memory_bytes(),
+            "device_memory_bytes": self.device_memory_bytes(),
+        }

@@ -61,6 +61,15 @@ ENGINES: Mapping[str, EngineDescription] = MappingProxyType(
             gpu_ms_per_audio_s=100,
             minimum_free_memory_bytes=50_000_000,
         ),
+        "simulated-b": EngineDescription(
+            key="simulated-b",
+            name="Simulated, another version (tests of model swaps only)",
+            languages=("zh", "en", "es", "fr", "it", "pt", "de"),
+            real_clone=False,
+            sample_rate_hz=24_000,
+            gpu_ms_per_audio_s=100,
+            minimum_free_memory_bytes=50_000_000,
+        ),
     }
 )
 

@@ -3,6 +3,9 @@ fate."""
 
 from __future__ import annotations
 
+OUT_OF_MEMORY = "gpu_oom"
+"""The code of an `EngineError` for want of memory: the engine has let go of what it could, and is best replaced."""
+
 
 class EngineFailure(Exception):
     """Any end of a request other than `Done`."""

@@ -10,7 +10,6 @@ The process dies with its parent: by the kernel's word (PR_SET_PDEATHSIG), and w
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import logging
 import math
@@ -25,7 +24,7 @@ from io import BufferedWriter, FileIO
 from typing import Any
 
 from tts.engine.base import BudgetUsedUp, Canceled, Engine, LoadedEngine, SpeakControl
-from tts.engine.errors import EngineError
+from tts.engine.errors import OUT_OF_MEMORY, EngineError
 from tts.engine.protocol import (
     ByteReader,
     ByteWriter,
@@ -43,6 +42,7 @@ PARENT_VARIABLE = "VOICEPOOL_ENGINE_PARENT"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 BYTES_PER_SAMPLE = 2
 EXIT_PARENT_GONE = 3
+EXIT_DEVICE_LOST = 4
 # A process that hangs in a lock uses no processor time; this one's own watching uses far less than that.
 WATCH_INTERVAL_S = 1.0
 WORKING_S = 0.05
@@ -109,6 +109,7 @@ class Host:
         while True:
             frame = self._work.get()
             if frame.op == "stop":
+                self._engine.close()
                 self._channel.send("stopped")
                 return
             self._handle(frame)
@@ -151,8 +152,7 @@ class Host:
         except Exception as error:
             # The type alone: a model's message may quote the customer's text.
             logger.error("engine_host_operation_failed %s %s", frame.op, type(error).__name__)
-            message = f"{type(error).__name__} in the engine."
-            self._send_error(request_id, EngineError("engine_exception", message))
+            self._send_error(request_id, _engine_error(error))
 
     def _load(self, frame: Frame) -> None:
         self._loaded = self._engine.load(dict(frame.header.get("settings", {})))
@@ -167,34 +167,54 @@ class Host:
     def _speak(self, request: SpeakRequest) -> None:
         if self._loaded is None:
             raise EngineError("not_loaded", "The engine was asked to speak before it was loaded.")
-        control = SpeakControl(
-            max_gpu_ms=request.max_gpu_ms,
-            canceled=self._cancellations.event(request.request_id),
-            report_progress=lambda: self._channel.send("progress", request_id=request.request_id),
-        )
         spoken = _Spoken(self._channel, request.request_id, self._loaded.sample_rate_hz)
-        working = (
-            _ProcessorWatch(control.report_progress)
-            if self._engine.works_on_cpu
-            else contextlib.nullcontext()
-        )
+        control = self._control(request)
+        again = False
         try:
-            with working:
-                outcome = self._deliver(request, control, spoken)
+            try:
+                outcome = self._watched(request, control, spoken)
+            except Exception as error:
+                # What has been sent cannot be taken back, so it cannot be made in another way.
+                if spoken.audio_ms or not is_out_of_memory(error):
+                    raise
+                again = True
+            if again:
+                # Only now: until the handler has ended, the error holds on to the tensors of the first try.
+                logger.warning("engine_host_out_of_memory")
+                self._engine.free_memory()
+                # With a clock of its own: the first try was our fault, and costs nobody anything.
+                control = self._control(request, save_memory=True)
+                outcome = self._watched(request, control, spoken)
         except EngineError as error:
             error.gpu_ms = error.gpu_ms or control.clock.elapsed_ms()
             raise
         except Exception as error:
             logger.error("engine_host_speak_failed %s", type(error).__name__)
-            failed = EngineError("engine_exception", f"{type(error).__name__} in the engine.")
+            failed = _engine_error(error)
             failed.gpu_ms = control.clock.elapsed_ms()
             raise failed from error
         finally:
             self._cancellations.forget(request.request_id)
         figures: dict[str, Any] = {"gpu_ms": control.clock.elapsed_ms(), "audio_ms": spoken.audio_ms}
         if outcome == "done":
-            figures.update(peak_memory_bytes=self._engine.peak_memory_bytes(), seed=request.seed)
+            figures.update(
+                peak_memory_bytes=self._engine.peak_memory_bytes(), seed=request.seed, ran_out_of_memory=again
+            )
         self._channel.send(outcome, request_id=request.request_id, **figures)
+
+    def _control(self, request: SpeakRequest, *, save_memory: bool = False) -> SpeakControl:
+        return SpeakControl(
+            max_gpu_ms=request.max_gpu_ms,
+            canceled=self._cancellations.event(request.request_id),
+            report_progress=lambda: self._channel.send("progress", request_id=request.request_id),
+            save_memory=save_memory,
+        )
+
+    def _watched(self, request: SpeakRequest, control: SpeakControl, spoken: _Spoken) -> str:
+        if not self._engine.works_on_cpu:
+            return self._deliver(request, control, spoken)
+        with _ProcessorWatch(control.report_progress):
+            return self._deliver(request, control, spoken)
 
     def _deliver(self, request: SpeakRequest, control: SpeakControl, spoken: _Spoken) -> str:
         """Speak and send; return how it ended: done, canceled or budget_exhausted."""
@@ -272,6 +292,25 @@ class _Spoken:
     def audio_ms(self) -> int:
         """Whole milliseconds of audio sent, rounded up."""
         return math.ceil(self._bytes * 1000 / BYTES_PER_SAMPLE / self._sample_rate_hz)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether host or device had no memory left. By name: torch's own error cannot be imported here."""
+    return isinstance(error, MemoryError) or any(
+        kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__
+    )
+
+
+def _engine_error(error: Exception) -> EngineError:
+    """What a library's exception means to the worker, without its message.
+
+    Ends the process where the device's context is lost: after such an error every call fails, and says nothing true.
+    """
+    if isinstance(error, RuntimeError) and str(error).startswith("CUDA error"):
+        os._exit(EXIT_DEVICE_LOST)
+    if is_out_of_memory(error):
+        return EngineError(OUT_OF_MEMORY, "There was not enough memory.")
+    return EngineError("engine_exception", f"{type(error).__name__} in the engine.")
 
 
 def claim_channel() -> tuple[FileIO, BufferedWriter]:

@@ -229,6 +229,18 @@ class EngineProcess:
             return False
         return True
 
+    def give_up(self, request_id: str, within_s: float) -> bool:
+        """Cancel a request that hung. Whether the engine let go of it in time: then it is not stuck in a call."""
+        patience = Patience(no_progress_s=within_s, deadline_s=within_s)
+        try:
+            self._send({"op": "cancel", "request_id": request_id}, b"", patience, None)
+            while True:
+                frame = self._next_frame(patience, None)
+                if frame.header.get("request_id") == request_id and frame.op not in ("chunk", "progress"):
+                    return True
+        except (EngineDied, EngineHung):
+            return False
+
     def stop(self, grace_s: float) -> None:
         """Let the engine end by itself within `grace_s`, else kill it."""
         if self._process is None:

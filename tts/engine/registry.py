@@ -13,6 +13,7 @@ _CLASSES: Mapping[str, str] = MappingProxyType(
     {
         "kokoro": "tts.engine.kokoro:KokoroEngine",
         "simulated": "tts.engine.simulated:SimulatedEngine",
+        "simulated-b": "tts.engine.simulated:OtherSimulatedEngine",
     }
 )
 

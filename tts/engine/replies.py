@@ -23,12 +23,13 @@ class Chunk:
 @dataclass(frozen=True)
 class Done:
     """The request was spoken in full. `gpu_ms` is the engine's own measure, `audio_ms` that of all chunks
-    together."""
+    together. `ran_out_of_memory`: only the second, smaller try went well; the first is not in `gpu_ms`."""
 
     gpu_ms: int
     audio_ms: int
     peak_memory_bytes: int
     seed: int
+    ran_out_of_memory: bool = False
 
 
 def result_of(frame: Frame) -> Chunk | Done | None:
@@ -44,6 +45,7 @@ def result_of(frame: Frame) -> Chunk | Done | None:
             audio_ms=int(header["audio_ms"]),
             peak_memory_bytes=int(header["peak_memory_bytes"]),
             seed=int(header["seed"]),
+            ran_out_of_memory=bool(header.get("ran_out_of_memory", False)),
         )
     if frame.op == "canceled":
         raise EngineCanceled(gpu_ms=int(header["gpu_ms"]), audio_ms=int(header["audio_ms"]))

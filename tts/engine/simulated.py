@@ -3,8 +3,8 @@
 Its audio is a tone whose period follows from text, voice and seed, so that a test can tell whether the right
 file came back. Its `gpu_ms` are computed, not measured; with `real_time` it also takes that long.
 
-Misbehaviours are settings too. `crash_on_text`, `hang_on_text`, `error_on_text` and `print_on_text` name a
-substring; with `once_folder` each happens once per folder, so that a retry goes well.
+Misbehaviours are settings too. `crash_on_text`, `hang_on_text`, `error_on_text`, `oom_on_text` and their like name
+a substring; with `once_folder` each happens once per folder, so that a retry goes well.
 """
 
 from __future__ import annotations
@@ -56,6 +56,21 @@ class SimulatedSettings:
     error_blame: str = "user"
     print_on_text: str = ""
     """Prints to standard output, as a careless library does."""
+    silent_on_text: str = ""
+    """Speaks nothing but silence."""
+    oom_on_text: str = ""
+    """Finds no memory, before the first chunk."""
+    oom_for_one_process: bool = False
+    """With `once_folder`: the process that found no memory never does, the next one does."""
+    device_lost_on_text: str = ""
+    """Fails as CUDA does when the device's context is lost."""
+    leak_bytes_per_request: int = 0
+    """Keeps this much more of the host's memory with each request."""
+    device_memory_bytes: int = 0
+    """What it says to hold of a device's own memory; 0 for none."""
+    leak_device_bytes_per_request: int = 0
+    close_ms: int = 0
+    """How long an orderly end takes."""
     once_folder: str = ""
 
 
@@ -76,12 +91,23 @@ def tone(*, period: int, samples: int) -> bytes:
     return repeated.tobytes()
 
 
+class _OutOfMemoryError(RuntimeError):
+    """Named as torch names its own."""
+
+
+_OutOfMemoryError.__name__ = "OutOfMemoryError"
+
+
 class SimulatedEngine(Engine):
     """See the module."""
+
+    name = "simulated"
+    version = "1"
 
     def __init__(self) -> None:
         self._settings = SimulatedSettings()
         self._requests = 0
+        self._leaked: list[bytes] = []
 
     def load(self, settings: dict[str, Any]) -> LoadedEngine:
         known = {field.name for field in fields(SimulatedSettings)}
@@ -92,10 +118,10 @@ class SimulatedEngine(Engine):
         if self._settings.error_on_load:
             raise EngineError("model_damaged", "The simulated engine was told to fail.")
         return LoadedEngine(
-            engine="simulated",
-            engine_version="1",
+            engine=self.name,
+            engine_version=self.version,
             sample_rate_hz=SAMPLE_RATE_HZ,
-            languages=ENGINES["simulated"].languages,
+            languages=ENGINES[self.name].languages,
         )
 
     def warm_up(self) -> None:
@@ -108,6 +134,7 @@ class SimulatedEngine(Engine):
             raise EngineError(
                 "told_to_fail", "The simulated engine was told to fail.", self._settings.error_blame
             )
+        self._lose_memory(request)
         if self._meant(self._settings.print_on_text, request):
             print("a careless library prints this", flush=True)  # noqa: T201
             os.write(1, b"\x00\x00\x00\x05and this to the descriptor")
@@ -123,6 +150,26 @@ class SimulatedEngine(Engine):
 
     def stats(self) -> dict[str, Any]:
         return {**super().stats(), "requests": self._requests}
+
+    def device_memory_bytes(self) -> int | None:
+        if not self._settings.device_memory_bytes:
+            return None
+        return (
+            self._settings.device_memory_bytes + self._requests * self._settings.leak_device_bytes_per_request
+        )
+
+    def close(self) -> None:
+        time.sleep(self._settings.close_ms / 1000)
+
+    def _lose_memory(self, request: SpeakRequest) -> None:
+        if self._settings.leak_bytes_per_request:
+            # Written to, so that the kernel really gives it.
+            self._leaked.append(b"\1" * self._settings.leak_bytes_per_request)
+        if self._meant(self._settings.device_lost_on_text, request):
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        whole_process = str(os.getpid()) if self._settings.oom_for_one_process else ""
+        if self._meant(self._settings.oom_on_text, request, always_for=whole_process):
+            raise _OutOfMemoryError("the simulated engine was told to find no memory")
 
     def _work_ms(self, request: SpeakRequest) -> int:
         jitter = random.Random(f"{request.seed}\0{request.text}").uniform(-1, 1)  # noqa: S311
@@ -144,6 +191,8 @@ class SimulatedEngine(Engine):
         voice_key = request.voice.preset_key or request.voice.reference_sha256
         period = tone_period(text=request.text, voice_key=voice_key, seed=request.seed)
         first, last = (ms * SAMPLE_RATE_HZ // 1000 for ms in (first_ms, last_ms))
+        if self._meant(self._settings.silent_on_text, request):
+            return bytes((last - first) * 2)
         return tone(period=period, samples=last)[first * 2 :]
 
     def _misbehave(self, request: SpeakRequest) -> None:
@@ -153,15 +202,23 @@ class SimulatedEngine(Engine):
             while True:
                 time.sleep(60)
 
-    def _meant(self, substring: str, request: SpeakRequest) -> bool:
-        """Whether the request is to be misbehaved on, now."""
+    def _meant(self, substring: str, request: SpeakRequest, *, always_for: str = "") -> bool:
+        """Whether the request is to be misbehaved on, now. `always_for`: once met, this one meets it again."""
         if not substring or substring not in request.text:
             return False
         if not self._settings.once_folder:
             return True
         marker = Path(self._settings.once_folder) / hashlib.sha256(substring.encode()).hexdigest()
         try:
-            marker.touch(exist_ok=False)
+            with marker.open("x") as file:
+                file.write(always_for)
         except FileExistsError:
-            return False
+            return bool(always_for) and marker.read_text() == always_for
         return True
+
+
+class OtherSimulatedEngine(SimulatedEngine):
+    """The same under another name and version: what a model swap changes over to."""
+
+    name = "simulated-b"
+    version = "2"
