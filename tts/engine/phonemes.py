@@ -6,20 +6,19 @@ way misaki writes them, since that is what the model has learned.
 
 from __future__ import annotations
 
-import logging
 import re
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-import jieba
-from misaki.zh import ZHG2P
+from misaki.transcription import pinyin_to_ipa
 from pypinyin import Style, lazy_pinyin
 
 from tts.engine.errors import EngineError
 from tts.engine.espeak import TIE, Espeak
 from tts.engine.languages import latin_language, scripts_of
 from tts.engine.numerals import write_out
+from tts.engine.words import word_cutter
 
 # Language to eSpeak's voice. Each was read back by an independent recogniser nearly without a fault.
 ESPEAK_VOICES = {"en": "en-us", "es": "es", "fr": "fr", "it": "it", "pt": "pt-br", "de": "de"}
@@ -49,6 +48,12 @@ _MARKS = str.maketrans(
 _CURRENCY = re.compile(r"([$€£¥])\s?(\d[\d,]*(?:\.\d+)?)")
 _CURRENCY_NAMES = {"$": "dollars", "€": "euros", "£": "pounds", "¥": "yuan"}
 
+# The tones and syllabic consonants of misaki's syllables in the model's letters. misaki.zh does the same, and imports
+# cn2an for what is not needed here: 0.3 s.
+_MANDARIN = (
+    ("˧˩˧", "↓"), ("˧˥", "↗"), ("˥˩", "↘"), ("˥", "→"), ("ɻ\u0329", "ɨ"), ("ɹ\u0329", "ɨ"), ("\u032f", ""),
+)  # fmt: skip
+
 # eSpeak's English to misaki's (misaki/espeak.py has the same table; longest first). The tie is gone afterwards.
 _ENGLISH = (
     ("ʔˌn\u0329", "ʔn"), ("ʔn\u0329", "ʔn"), ("a^ɪ", "I"), ("a^ʊ", "W"), ("d^ʒ", "ʤ"), ("e^ɪ", "A"), ("t^ʃ", "ʧ"),
@@ -63,16 +68,12 @@ _OTHER = (
 
 
 class Phonemizer:
-    """Turns text into phonemes. Loads its dictionary of Chinese words when made: most of a second."""
+    """Turns text into phonemes. The first one that is made in a cache folder keeps its dictionary of words there."""
 
     def __init__(self, cache_folder: Path, vocabulary: frozenset[str]) -> None:
         self._vocabulary = vocabulary
         self._espeak = Espeak()
-        # jieba keeps its parsed dictionary in the system's temporary folder, where anybody could have put another.
-        cache_folder.mkdir(parents=True, exist_ok=True)
-        jieba.setLogLevel(logging.WARNING)
-        jieba.dt.tmp_dir = str(cache_folder)
-        jieba.initialize()
+        self._cutter = word_cutter(cache_folder)
 
     def phonemes(self, text: str, language: str) -> str:
         """The phonemes of a text with its marks, in the model's vocabulary. `language` may be "" (detect).
@@ -121,7 +122,7 @@ class Phonemizer:
         syllables = _with_yi_changed(run, syllables)
         words: list[str] = []
         start = 0
-        for word in jieba.lcut(run, HMM=False):
+        for word in self._cutter.lcut(run, HMM=False):
             words.append("".join(self._syllables(syllables[start : start + len(word)])))
             start += len(word)
         return " ".join(words)
@@ -130,7 +131,7 @@ class Phonemizer:
         for syllable in syllables:
             # A character without a known reading comes back as itself: there is nothing to say for it.
             if syllable.isascii():
-                yield ZHG2P.py2ipa(syllable).replace("\u032f", "")
+                yield _syllable(syllable)
 
     def _by_espeak(self, text: str, language: str) -> str:
         if language == "en":
@@ -139,6 +140,14 @@ class Phonemizer:
         for theirs, ours in _ENGLISH if language == "en" else _OTHER:
             phonemes = phonemes.replace(theirs, ours)
         return phonemes
+
+
+def _syllable(pinyin: str) -> str:
+    """The phonemes of one syllable in the model's letters."""
+    phonemes = "".join(pinyin_to_ipa(pinyin)[0])
+    for theirs, ours in _MANDARIN:
+        phonemes = phonemes.replace(theirs, ours)
+    return phonemes
 
 
 def _mark(marks: str) -> str:
