@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
+
+from tts.engine.kokoro_session import make_session
 
 SAMPLE_RATE_HZ = 24_000
 LONGEST_INPUT = 510
@@ -47,15 +48,7 @@ class KokoroModel:
 
     def __init__(self, weights: Path, threads: int) -> None:
         self._vocabulary = vocabulary()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        # Threads that spin while they wait take the cores from the web server and the database beside them.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(
-            str(weights), sess_options=options, providers=["CPUExecutionProvider"]
-        )
+        self._session = make_session(weights, threads)
 
     def speak(self, phonemes: str, style: Style, speed: float) -> Sound:
         """The sound of up to 510 phonemes, without the silence before and after, faded at both ends."""
