@@ -28,7 +28,8 @@ CACHED_VOICES = 256
 SLOWEST, FASTEST = 0.5, 2.0
 # Two seeds read a text a little differently, as a speaker would; one seed always alike.
 SEED_SPEED, SEED_SPREAD = 0.02, 0.05
-WARM_UP_TEXT = "你好，hello。"
+# The model takes no longer the first time than later: a short sound will do. Long enough for Praat to find a pitch.
+WARM_UP_TEXT = "好 a"
 WARM_UP_PRESET = "xiaohe"
 
 
@@ -48,7 +49,7 @@ class KokoroSpeaker:
         """Say hello to nobody: every library has then done once what it does lazily."""
         recipe = PRESET_RECIPES[WARM_UP_PRESET]
         phonemes = self._phonemizer.phonemes(WARM_UP_TEXT, "")
-        sound = model.speak(phonemes, mixed_style(self._styles, recipe.mix), 1.0)
+        sound = model.speak(phonemes, mixed_style(self._styles, recipe.mix), FASTEST)
         Leveller(TARGET_LUFS).levelled(apply_recipe(recipe, sound))
 
     def speak(self, model: KokoroModel, request: SpeakRequest, control: SpeakControl) -> Iterator[bytes]:
