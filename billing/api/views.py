@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.selectors.limits import queued_jobs_limit
 from accounts.tenancy import require_workspace
 from billing.api.serializers import AccountSerializer, money
 from billing.errors import NoPrice
@@ -37,7 +38,7 @@ class AccountView(ApiView):
             "limits": {
                 "requests_per_minute": rules["REQUESTS_PER_MINUTE"],
                 "submits_per_minute": rules["SUBMITS_PER_MINUTE"],
-                "queued_jobs": rules["QUEUED_JOBS_PER_WORKSPACE"],
+                "queued_jobs": queued_jobs_limit(workspace),
                 "voices": rules["VOICES_PER_WORKSPACE"],
                 "upload_bytes": rules["UPLOAD_BYTES"],
             },

@@ -65,6 +65,9 @@ END $$;
 CREATE FUNCTION tts_count_changed_segments() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE r record;
 BEGIN
+    IF current_setting('voicepool.counted', true) = 'yes' THEN
+        RETURN NULL;
+    END IF;
     FOR r IN
         SELECT workspace_id, job_class,
             COALESCE(SUM(sign) FILTER (WHERE state = 'queued'), 0)::int AS queued,
@@ -141,7 +144,8 @@ CREATE FUNCTION tts_ensure_classes() RETURNS void LANGUAGE sql AS $$
     ON CONFLICT DO NOTHING;
 $$;
 
--- What was charged in advance is set right by what it really took. Faults of the platform cost a queue nothing.
+-- What was charged in advance is set right by what it really took. Faults of the platform cost a queue nothing. The
+-- caller holds the classes' locks.
 CREATE FUNCTION tts_true_up() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     r record;
@@ -159,10 +163,10 @@ BEGIN
         ORDER BY a.id LIMIT 100
         FOR UPDATE OF a SKIP LOCKED
     LOOP
-        v_actual_ms := CASE WHEN r.state IN ('succeeded', 'canceled') OR r.error_code = 'budget_exhausted'
-            THEN r.gpu_ms ELSE 0 END;
         UPDATE tts_attempt SET share_settled = true WHERE id = r.id;
         CONTINUE WHEN r.share_charged = 0;
+        v_actual_ms := CASE WHEN r.state IN ('succeeded', 'canceled') OR r.error_code = 'budget_exhausted'
+            THEN r.gpu_ms ELSE 0 END;
         PERFORM 1 FROM tts_fairsharequeue WHERE workspace_id = r.workspace_id ORDER BY job_class FOR UPDATE;
         UPDATE tts_fairsharequeue SET start_tag = LEAST(
             start_tag + v_actual_ms * 1000 / r.share_weight - r.share_charged,
@@ -174,23 +178,70 @@ BEGIN
     END LOOP;
 END $$;
 
+-- The head of a queue that has waited for longer than its class allows; the one that is the furthest beyond it. The
+-- caller holds the classes' locks.
+CREATE FUNCTION tts_overdue_queue(p_skipped bigint[]) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    c record;
+    v_head record;
+    v_overdue float8;
+    v_most float8 := 1;
+    v_queue_id bigint;
+    v_found bigint;
+BEGIN
+    FOR c IN SELECT * FROM tts_fairshareclass WHERE overdue_at IS NULL OR overdue_at <= now() LOOP
+        SELECT s.workspace_id, s.created_at INTO v_head FROM tts_segment s
+        WHERE s.state = 'queued' AND s.job_class = c.job_class ORDER BY s.id LIMIT 1;
+        v_overdue := EXTRACT(EPOCH FROM now() - v_head.created_at) / c.override_age_s;
+        IF v_overdue IS NULL OR v_overdue <= 1 THEN
+            UPDATE tts_fairshareclass
+            SET overdue_at = COALESCE(v_head.created_at, now()) + make_interval(secs => c.override_age_s)
+            WHERE job_class = c.job_class;
+        ELSIF v_overdue > v_most THEN
+            SELECT q.id INTO v_queue_id FROM tts_fairsharequeue q
+            WHERE q.workspace_id = v_head.workspace_id AND q.job_class = c.job_class AND q.queued > 0
+                AND q.workspace_running < q.running_limit AND q.id <> ALL (p_skipped);
+            IF FOUND THEN
+                v_most := v_overdue;
+                v_found := v_queue_id;
+            END IF;
+        END IF;
+    END LOOP;
+    RETURN v_found;
+END $$;
+
+-- Whether a segment that was tried before should rather wait for another device: this one has failed it, and there
+-- is one that has not.
+CREATE FUNCTION tts_better_elsewhere(p_segment bigint, p_device bigint, p_heartbeat_seconds int)
+RETURNS boolean LANGUAGE sql STABLE AS $$
+    WITH failed_on AS (
+        SELECT device_id FROM tts_attempt
+        WHERE segment_id = p_segment AND state IN ('failed', 'lost') AND started_at IS NOT NULL
+    )
+    SELECT EXISTS (SELECT 1 FROM failed_on WHERE device_id = p_device) AND EXISTS (
+        SELECT 1 FROM tts_deviceslot s JOIN tts_device d ON d.id = s.device_id
+        WHERE s.ready AND d.state IN ('ready', 'busy')
+            AND d.heartbeat_at >= now() - make_interval(secs => p_heartbeat_seconds)
+            AND s.device_id NOT IN (SELECT device_id FROM failed_on)
+    )
+$$;
+
 -- Gives a slot its next segment: writes the attempt, takes the slot, and returns the attempt's id; NULL when there is
--- nothing to do or somebody else has the slot. Locks: slot, classes, queues, segment.
+-- nothing to do or somebody else has the slot. Locks: slot, classes, queues of one workspace, segment.
 CREATE FUNCTION tts_bind(p_slot bigint, p_bind_seconds int, p_heartbeat_seconds int) RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
     v_slot record;
     v_class record;
     v_queue record;
     v_segment record;
-    v_head record;
-    v_best_class varchar;
+    v_queue_id bigint;
+    v_overdue_id bigint;
     v_best_tag bigint;
-    v_least_active bigint;
+    v_may_override boolean;
     v_by_age boolean;
-    v_charge bigint;
     v_skipped bigint[] := '{}';
     v_attempt uuid;
-    v_weight int;
+    v_charge bigint;
 BEGIN
     -- A decision that a crash of the database forgets is made again: nothing waits for the disk.
     PERFORM set_config('synchronous_commit', 'off', true);
@@ -211,86 +262,73 @@ BEGIN
 
     -- At most eight queues are passed over: their heads are being changed by others just now, or may not go here.
     FOR try IN 1..8 LOOP
-        v_best_class := NULL;
+        v_queue_id := NULL;
         v_best_tag := NULL;
-        v_by_age := false;
-        SELECT MIN(start_tag) INTO v_least_active FROM tts_fairshareclass WHERE active;
-        FOR v_class IN SELECT * FROM tts_fairshareclass ORDER BY weight DESC LOOP
-            IF EXISTS (
-                SELECT 1 FROM tts_fairsharequeue
-                WHERE job_class = v_class.job_class AND queued > 0 AND workspace_running < running_limit
-                    AND id <> ALL (v_skipped)
-            ) THEN
-                IF NOT v_class.active THEN
-                    v_class.start_tag := GREATEST(v_class.start_tag, COALESCE(v_least_active, v_class.start_tag));
-                    UPDATE tts_fairshareclass SET active = true, start_tag = v_class.start_tag
-                    WHERE job_class = v_class.job_class;
+        FOR v_class IN
+            SELECT c.job_class, c.active, c.start_tag, next.id AS queue_id,
+                MIN(c.start_tag) FILTER (WHERE c.active) OVER () AS least_active,
+                MIN(c.picks_since_override) OVER () AS least_picks, MIN(COALESCE(c.overdue_at, now())) OVER () AS overdue_at
+            FROM tts_fairshareclass c
+            LEFT JOIN LATERAL (
+                SELECT q.id FROM tts_fairsharequeue q
+                WHERE q.job_class = c.job_class AND q.queued > 0 AND q.workspace_running < q.running_limit
+                    AND q.id <> ALL (v_skipped)
+                ORDER BY q.start_tag, q.id LIMIT 1
+            ) AS next ON true
+            ORDER BY c.weight DESC
+        LOOP
+            v_may_override := v_class.least_picks >= 3 AND v_class.overdue_at <= now();
+            IF v_class.queue_id IS NULL THEN
+                IF v_class.active AND v_skipped = '{}' THEN
+                    UPDATE tts_fairshareclass SET active = false WHERE job_class = v_class.job_class;
                 END IF;
-                IF v_best_tag IS NULL OR v_class.start_tag < v_best_tag THEN
-                    v_best_class := v_class.job_class;
-                    v_best_tag := v_class.start_tag;
-                END IF;
-            ELSIF v_class.active AND v_skipped = '{}' THEN
-                UPDATE tts_fairshareclass SET active = false WHERE job_class = v_class.job_class;
+                CONTINUE;
+            END IF;
+            IF NOT v_class.active THEN
+                -- A class that comes back starts where the others are.
+                v_class.start_tag := GREATEST(v_class.start_tag, v_class.least_active);
+                UPDATE tts_fairshareclass SET active = true, start_tag = v_class.start_tag
+                WHERE job_class = v_class.job_class;
+            END IF;
+            IF v_best_tag IS NULL OR v_class.start_tag < v_best_tag THEN
+                v_queue_id := v_class.queue_id;
+                v_best_tag := v_class.start_tag;
             END IF;
         END LOOP;
-        IF v_best_class IS NULL THEN
+        IF v_queue_id IS NULL THEN
             RETURN NULL;
         END IF;
-        v_queue := NULL;
         -- At most every fourth decision goes by age, so that a flood of old work cannot take over.
-        IF (SELECT MIN(picks_since_override) FROM tts_fairshareclass) >= 3 THEN
-            SELECT q.*, head.overdue INTO v_queue
-            FROM tts_fairshareclass c
-            CROSS JOIN LATERAL (
-                SELECT s.workspace_id, EXTRACT(EPOCH FROM now() - s.created_at) / c.override_age_s AS overdue
-                FROM tts_segment s WHERE s.state = 'queued' AND s.job_class = c.job_class ORDER BY s.id LIMIT 1
-            ) AS head
-            JOIN tts_fairsharequeue q ON q.workspace_id = head.workspace_id AND q.job_class = c.job_class
-            WHERE head.overdue > 1 AND q.queued > 0 AND q.workspace_running < q.running_limit
-                AND q.id <> ALL (v_skipped)
-            ORDER BY head.overdue DESC LIMIT 1;
-            v_by_age := FOUND;
-        END IF;
-        IF NOT v_by_age THEN
-            SELECT * INTO v_queue FROM tts_fairsharequeue
-            WHERE job_class = v_best_class AND queued > 0 AND workspace_running < running_limit
-                AND id <> ALL (v_skipped)
-            ORDER BY start_tag, id LIMIT 1;
-            CONTINUE WHEN NOT FOUND;
+        v_by_age := false;
+        IF v_may_override THEN
+            v_overdue_id := tts_overdue_queue(v_skipped);
+            IF v_overdue_id IS NOT NULL THEN
+                v_queue_id := v_overdue_id;
+                v_by_age := true;
+            END IF;
         END IF;
         -- All queues of the workspace, in order, as the counters' trigger does.
-        PERFORM 1 FROM tts_fairsharequeue WHERE workspace_id = v_queue.workspace_id ORDER BY job_class FOR UPDATE;
-        SELECT s.id, s.job_id, s.attempt_number, s.estimate_gpu_ms INTO v_segment
-        FROM tts_segment s
-        WHERE s.workspace_id = v_queue.workspace_id AND s.job_class = v_queue.job_class AND s.state = 'queued'
-            -- Where another device could, one that failed this segment before does not try again.
-            AND (s.attempt_number = 0 OR NOT EXISTS (
-                SELECT 1 FROM tts_attempt a
-                WHERE a.segment_id = s.id AND a.device_id = v_slot.device_id AND a.state IN ('failed', 'lost')
-                    AND a.started_at IS NOT NULL
-            ) OR NOT EXISTS (
-                SELECT 1 FROM tts_deviceslot o JOIN tts_device d ON d.id = o.device_id
-                WHERE o.ready AND o.device_id <> v_slot.device_id AND d.state IN ('ready', 'busy')
-                    AND d.heartbeat_at >= now() - make_interval(secs => p_heartbeat_seconds)
-                    AND NOT EXISTS (
-                        SELECT 1 FROM tts_attempt a WHERE a.segment_id = s.id AND a.device_id = o.device_id
-                            AND a.state IN ('failed', 'lost') AND a.started_at IS NOT NULL
-                    )
-            ))
-        ORDER BY s.id LIMIT 1 FOR UPDATE SKIP LOCKED;
-        IF FOUND AND (SELECT workspace_running < running_limit FROM tts_fairsharequeue WHERE id = v_queue.id) THEN
-            EXIT;
+        PERFORM 1 FROM tts_fairsharequeue
+        WHERE workspace_id = (SELECT workspace_id FROM tts_fairsharequeue WHERE id = v_queue_id)
+        ORDER BY job_class FOR UPDATE;
+        SELECT q.id, q.workspace_id, q.job_class, q.start_tag, GREATEST(1, w.weight) AS weight INTO v_queue
+        FROM tts_fairsharequeue q JOIN accounts_workspace w ON w.id = q.workspace_id
+        WHERE q.id = v_queue_id AND q.queued > 0 AND q.workspace_running < q.running_limit;
+        IF FOUND THEN
+            SELECT s.id, s.job_id, s.attempt_number, s.estimate_gpu_ms INTO v_segment
+            FROM tts_segment s
+            WHERE s.workspace_id = v_queue.workspace_id AND s.job_class = v_queue.job_class AND s.state = 'queued'
+                AND (s.attempt_number = 0 OR NOT tts_better_elsewhere(s.id, v_slot.device_id, p_heartbeat_seconds))
+            ORDER BY s.id LIMIT 1 FOR UPDATE SKIP LOCKED;
+            EXIT WHEN FOUND;
         END IF;
         v_segment := NULL;
-        v_skipped := v_skipped || v_queue.id;
+        v_skipped := v_skipped || v_queue_id;
     END LOOP;
     IF v_segment IS NULL OR v_segment.id IS NULL THEN
         RETURN NULL;
     END IF;
 
-    SELECT GREATEST(1, weight) INTO v_weight FROM accounts_workspace WHERE id = v_queue.workspace_id;
-    v_charge := v_segment.estimate_gpu_ms::bigint * 1000 / v_weight;
     UPDATE tts_fairshareclass SET
         virtual_time = CASE WHEN job_class = v_queue.job_class THEN GREATEST(virtual_time, v_queue.start_tag)
             ELSE virtual_time END,
@@ -298,8 +336,19 @@ BEGIN
             THEN start_tag + v_segment.estimate_gpu_ms::bigint * 1000 / weight ELSE start_tag END,
         picks_since_override = CASE WHEN v_by_age AND job_class = v_queue.job_class THEN 0
             ELSE LEAST(picks_since_override, 1000000) + 1 END;
-    UPDATE tts_fairsharequeue SET start_tag = start_tag + v_charge WHERE id = v_queue.id;
+    v_charge := v_segment.estimate_gpu_ms::bigint * 1000 / v_queue.weight;
+    UPDATE tts_fairsharequeue SET
+        start_tag = CASE WHEN id = v_queue.id THEN start_tag + v_charge ELSE start_tag END,
+        queued = CASE WHEN id = v_queue.id THEN queued - 1 ELSE queued END,
+        queued_estimate_gpu_ms = CASE WHEN id = v_queue.id
+            THEN queued_estimate_gpu_ms - v_segment.estimate_gpu_ms ELSE queued_estimate_gpu_ms END,
+        running = CASE WHEN id = v_queue.id THEN running + 1 ELSE running END,
+        workspace_running = workspace_running + 1
+    WHERE workspace_id = v_queue.workspace_id;
+    -- Counted just now, in one go with the tag: the trigger need not.
+    PERFORM set_config('voicepool.counted', 'yes', true);
     UPDATE tts_segment SET state = 'bound', attempt_number = attempt_number + 1 WHERE id = v_segment.id;
+    PERFORM set_config('voicepool.counted', '', true);
     v_attempt := gen_random_uuid();
     INSERT INTO tts_attempt (
         id, segment_id, job_id, workspace_id, attempt_number, device_id, slot_number, epoch, state, leased_until,
@@ -308,7 +357,7 @@ BEGIN
     ) VALUES (
         v_attempt, v_segment.id, v_segment.job_id, v_queue.workspace_id, v_segment.attempt_number + 1,
         v_slot.device_id, v_slot.number, v_slot.epoch, 'bound', now() + make_interval(secs => p_bind_seconds), now(),
-        0, 0, 0, '', v_charge, v_weight, false, '', ''
+        0, 0, 0, '', v_charge, v_queue.weight, false, '', ''
     );
     UPDATE tts_deviceslot SET attempt_id = v_attempt WHERE id = v_slot.id;
     RETURN v_attempt;
@@ -350,6 +399,8 @@ END $$;
 DECISION_UNDO = """
 DROP FUNCTION tts_bind_idle(int, int);
 DROP FUNCTION tts_bind(bigint, int, int);
+DROP FUNCTION tts_better_elsewhere(bigint, bigint, int);
+DROP FUNCTION tts_overdue_queue(bigint[]);
 DROP FUNCTION tts_true_up();
 DROP FUNCTION tts_ensure_classes();
 """

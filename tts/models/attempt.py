@@ -16,12 +16,13 @@ from tts.states import AttemptState
 
 class Attempt(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    segment = models.ForeignKey(Segment, on_delete=models.CASCADE, related_name="attempts")
-    job = models.ForeignKey(SynthesisJob, on_delete=models.CASCADE, related_name="attempts")
+    # Each of these has an index that begins with it below.
+    segment = models.ForeignKey(Segment, on_delete=models.CASCADE, related_name="attempts", db_index=False)
+    job = models.ForeignKey(SynthesisJob, on_delete=models.CASCADE, related_name="attempts", db_index=False)
     # Its own index is the one below: a workspace's log is read newest first.
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+", db_index=False)
     attempt_number = models.PositiveIntegerField()
-    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="attempts")
+    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     slot_number = models.PositiveSmallIntegerField()
     epoch = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=AttemptState.choices, default=AttemptState.BOUND)

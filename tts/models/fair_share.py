@@ -26,6 +26,8 @@ class FairShareClass(models.Model):
     # Whether it had work at the last decision: a class that comes back starts at the pool's clock.
     active = models.BooleanField(default=False)
     picks_since_override = models.PositiveIntegerField(default=0)
+    # No head of its queues is that old before then: not looked for until it has come.
+    overdue_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return self.job_class
@@ -34,7 +36,7 @@ class FairShareClass(models.Model):
 class FairShareQueue(models.Model):
     """What waits and what is being spoken of one workspace in one class."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+", db_index=False)
     job_class = models.CharField(max_length=12, choices=JobClass.choices)
     start_tag = models.BigIntegerField(default=0)
     queued = models.IntegerField(default=0)

@@ -11,7 +11,7 @@ from tts.states import JobClass, SegmentState
 
 
 class Segment(models.Model):
-    job = models.ForeignKey(SynthesisJob, on_delete=models.CASCADE, related_name="segments")
+    job = models.ForeignKey(SynthesisJob, on_delete=models.CASCADE, related_name="segments", db_index=False)
     # Copied from the job, so that the choice of the next segment reads one index.
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
     job_class = models.CharField(max_length=12, choices=JobClass.choices)

@@ -10,11 +10,11 @@ import secrets
 import uuid
 from dataclasses import asdict, dataclass
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from accounts.errors import WorkspaceSuspended
 from accounts.models import ApiKey, User, Workspace
+from accounts.selectors.limits import queued_jobs_limit
 from billing.services.holds import place_hold
 from tts.errors import IdempotencyKeyInvalid, IdempotencyKeyReused, QueueFull
 from tts.models import Segment, SynthesisJob
@@ -139,9 +139,7 @@ def _build_job(
 def _store(job: SynthesisJob, priced: Quote) -> None:
     """Hold, job and segments. The hold comes first: its lock on the credit account makes the count below exact."""
     place_hold(workspace_id=job.workspace_id, job_id=job.pk, amount_micros=priced.held_micros)
-    limit = job.workspace.queued_jobs_limit
-    if limit is None:
-        limit = settings.VOICEPOOL["QUEUED_JOBS_PER_WORKSPACE"]
+    limit = queued_jobs_limit(job.workspace)
     if SynthesisJob.objects.filter(workspace_id=job.workspace_id, state__in=JOB_LIVE).count() >= limit:
         raise QueueFull(limit=limit)
     job.save(force_insert=True)
