@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import uuid
 
-from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
 from billing.errors import HoldNotOpen, InsufficientCredit
 from billing.models import CreditAccount, Hold, HoldState, LedgerAccount, TransactionKind
 from billing.services import ledger
+from portal.lib import transactions
 from portal.lib.display import money_exact
 
 
-@transaction.atomic
 def place_hold(*, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int) -> Hold:
     """Set `amount_micros` aside for a job. Never overdraws: a conditional update decides.
 
@@ -23,24 +22,29 @@ def place_hold(*, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int
     """
     if amount_micros < 0:
         raise ValueError("a hold sets money aside, it never gives any")
-    try:
-        ledger.post(
-            workspace_id=workspace_id,
-            kind=TransactionKind.HOLD,
-            idempotency_key=f"hold:{job_id}",
-            job_id=job_id,
-            entries={LedgerAccount.AVAILABLE: -amount_micros, LedgerAccount.HELD: amount_micros},
-        )
-    except ledger.BalanceTooLow as error:
-        # A workspace that was never given any credit has no account yet.
-        account = CreditAccount.objects.filter(workspace_id=workspace_id).first() or CreditAccount(
-            workspace_id=workspace_id
-        )
-        raise InsufficientCredit(
-            needed=money_exact(amount_micros, account.currency),
-            available=money_exact(account.available_micros, account.currency),
-        ) from error
-    return Hold.objects.create(workspace_id=workspace_id, job_id=job_id, amount_micros=amount_micros)
+    with transactions.joined():
+        try:
+            ledger.post(
+                workspace_id=workspace_id,
+                kind=TransactionKind.HOLD,
+                idempotency_key=f"hold:{job_id}",
+                job_id=job_id,
+                entries={LedgerAccount.AVAILABLE: -amount_micros, LedgerAccount.HELD: amount_micros},
+            )
+        except ledger.BalanceTooLow as error:
+            raise _insufficient(workspace_id, amount_micros) from error
+        return Hold.objects.create(workspace_id=workspace_id, job_id=job_id, amount_micros=amount_micros)
+
+
+def _insufficient(workspace_id: uuid.UUID, amount_micros: int) -> InsufficientCredit:
+    # A workspace that was never given any credit has no account yet.
+    account = CreditAccount.objects.filter(workspace_id=workspace_id).first() or CreditAccount(
+        workspace_id=workspace_id
+    )
+    return InsufficientCredit(
+        needed=money_exact(amount_micros, account.currency),
+        available=money_exact(account.available_micros, account.currency),
+    )
 
 
 def lock_account(*, workspace_id: uuid.UUID) -> None:

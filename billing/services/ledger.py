@@ -5,11 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 
-from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db import connection
 
-from billing.models import CreditAccount, LedgerAccount, LedgerEntry, LedgerTransaction, TransactionKind
-from portal.lib.uniqueness import is_duplicate
+from billing.models import CreditAccount, LedgerAccount, TransactionKind
 
 
 class BalanceTooLow(Exception):
@@ -32,8 +30,8 @@ def post(
     idempotency_key: str,
     entries: Mapping[LedgerAccount, int],
     job_id: uuid.UUID | None = None,
-) -> LedgerTransaction:
-    """Write one transaction and move the cached balance with it. Call inside a transaction.
+) -> uuid.UUID:
+    """Write one transaction, move the cached balance with it, and return the transaction's id. One statement.
 
     `entries` maps accounts to signed micros and must sum to zero. Locks the credit account's row, so
     call it before any job, segment, attempt or device is locked.
@@ -44,31 +42,26 @@ def post(
     """
     if sum(entries.values()) != 0:
         raise ValueError("a ledger transaction must sum to zero")
-    available = entries.get(LedgerAccount.AVAILABLE, 0)
-    held = entries.get(LedgerAccount.HELD, 0)
-    moved = CreditAccount.objects.filter(
-        workspace_id=workspace_id, available_micros__gte=-available, held_micros__gte=-held
-    ).update(available_micros=F("available_micros") + available, held_micros=F("held_micros") + held)
-    if moved != 1:
-        raise BalanceTooLow
-    try:
-        # The savepoint keeps the caller's transaction usable when the key was used before.
-        with transaction.atomic():
-            posted = LedgerTransaction.objects.create(
-                workspace_id=workspace_id, kind=kind, idempotency_key=idempotency_key, job_id=job_id
-            )
-    except IntegrityError as error:
-        if not is_duplicate(error):
-            raise
-        CreditAccount.objects.filter(workspace_id=workspace_id).update(
-            available_micros=F("available_micros") - available, held_micros=F("held_micros") - held
+    posted_id = uuid.uuid4()
+    written = [(account.value, amount) for account, amount in entries.items() if amount]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT billing_post(%s, %s, %s, %s, %s, %s, %s, %s::varchar[], %s::bigint[])",
+            [
+                posted_id,
+                workspace_id,
+                kind,
+                idempotency_key,
+                job_id,
+                entries.get(LedgerAccount.AVAILABLE, 0),
+                entries.get(LedgerAccount.HELD, 0),
+                [account for account, _ in written],
+                [amount for _, amount in written],
+            ],
         )
-        raise AlreadyPosted from error
-    LedgerEntry.objects.bulk_create(
-        [
-            LedgerEntry(transaction=posted, account=account, amount_micros=amount)
-            for account, amount in entries.items()
-            if amount
-        ]
-    )
-    return posted
+        (outcome,) = cursor.fetchone()
+    if outcome == "balance_too_low":
+        raise BalanceTooLow
+    if outcome == "already_posted":
+        raise AlreadyPosted
+    return posted_id

@@ -13,12 +13,13 @@ from tests.billing.books import all_books, assert_books_agree, at_once, balance,
 
 
 def spend(workspace_id: uuid.UUID, amount: int, *, key: str) -> LedgerTransaction:
-    return ledger.post(
+    posted_id = ledger.post(
         workspace_id=workspace_id,
         kind=TransactionKind.HOLD,
         idempotency_key=key,
         entries={LedgerAccount.AVAILABLE: -amount, LedgerAccount.HELD: amount},
     )
+    return LedgerTransaction.objects.get(pk=posted_id)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +85,14 @@ def test_an_entry_slipped_into_an_old_transaction_does_not_commit() -> None:
 
 def test_a_posting_writes_its_entries_and_moves_the_balance(workspace_id: uuid.UUID) -> None:
     job_id = uuid.uuid4()
-    posted = ledger.post(
+    posted_id = ledger.post(
         workspace_id=workspace_id,
         kind=TransactionKind.HOLD,
         idempotency_key="hold-1",
         job_id=job_id,
         entries={LedgerAccount.AVAILABLE: -300, LedgerAccount.HELD: 300},
     )
+    posted = LedgerTransaction.objects.get(pk=posted_id)
     assert (posted.workspace_id, posted.kind, posted.job_id) == (workspace_id, "hold", job_id)
     entries = posted.entries.order_by("account").values_list("account", "amount_micros")
     assert list(entries) == [("available", -300), ("held", 300)]
