@@ -46,6 +46,16 @@ class QueueFull(DomainError):
     )
 
 
+class TextBlocked(DomainError):
+    code = "text_blocked"
+    status = 409
+    field = "text"
+    message = _(
+        "A part of this text made the engine fail on every device that tried it. Change the text, or try again "
+        "tomorrow. Nothing was charged."
+    )
+
+
 class JobAlreadyEnded(DomainError):
     code = "job_already_ended"
     status = 409

@@ -9,6 +9,10 @@ FAILURES: dict[str, str | Promise] = {
     "engine_failed": _(
         "The engine failed three times. Nothing was charged. Try again; if it stays so, write to us."
     ),
+    "poison_text": _(
+        "This text made the engine fail on every device that tried it. Nothing was charged. Change the text; as it "
+        "is, it is not taken again for a day."
+    ),
     "budget_exhausted": _(
         "The money set aside was used up before the text was finished. What was spoken is kept and paid. "
         "Split the text and speak the rest."

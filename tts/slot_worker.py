@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import redis
@@ -27,7 +28,8 @@ class SlotAddress:
 class SlotWorker(SimpleWorker):
     """RQ's in-process worker on exactly one queue. RQ's own records are not our truth: nothing is kept of a job."""
 
-    def __init__(self, *, address: SlotAddress, name: str) -> None:
+    def __init__(self, *, address: SlotAddress, name: str, on_stop: Callable[[], None]) -> None:
+        """`on_stop` is called in the handler of the signal that asks the worker to end after its job."""
         queue = slot_queue(device_id=address.device_id, slot_number=address.slot_number)
         super().__init__(
             [queue],
@@ -38,3 +40,8 @@ class SlotWorker(SimpleWorker):
             worker_ttl=WORKER_TTL_S,
             log_job_description=False,
         )
+        self._on_stop = on_stop
+
+    def handle_warm_shutdown_request(self) -> None:
+        self._on_stop()
+        super().handle_warm_shutdown_request()  # type: ignore[no-untyped-call]

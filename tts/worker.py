@@ -6,20 +6,18 @@ import contextlib
 import logging
 import os
 import secrets
-import threading
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import redis
-from django.db import DatabaseError, close_old_connections
 
 from portal.lib.queues import redis_connection
 from tts import storage
 from tts.audio.peaks import waveform_peaks
 from tts.audio.wav import pcm_duration_ms, wav_file
+from tts.engine.errors import OUT_OF_MEMORY
 from tts.engine.process import (
     BudgetExhausted,
     Chunk,
@@ -27,24 +25,26 @@ from tts.engine.process import (
     EngineCanceled,
     EngineDied,
     EngineError,
+    EngineFailure,
     EngineHung,
     EngineProcess,
 )
 from tts.engine.protocol import SpeakRequest, VoiceReference
 from tts.models import Attempt, DeviceSlot, VoiceKind
-from tts.services import attempts, devices, wakeups
+from tts.models.operations import DeviceEventKind
+from tts.services import attempts, failures, wakeups
 from tts.services.attempts import Fenced, Outcome, Work
 from tts.services.bind import bind_next
+from tts.services.device_events import record_event
 from tts.services.endings import PEAK_COUNT
 from tts.services.streams import SAMPLE_RATE_HZ
-from tts.slot_engine import build_engine
+from tts.slot_keeper import EXIT_ENGINE_FAILED, EXIT_SUPERSEDED, SlotKeeper, SupersededError
 from tts.slot_worker import SlotAddress, SlotWorker
-from tts.states import LEASE_RENEWAL_SECONDS, VoiceState
+from tts.states import VoiceState
+from tts.watch import Watch
 
 logger = logging.getLogger(__name__)
 
-LOAD_TIMEOUT_S = 300.0
-WARM_UP_TIMEOUT_S = 120.0
 # The watchdogs: no progress for this long, or five times the estimate and a fixed part in all, is a hang.
 # The setting exists for operators whose cards are slow, and for tests.
 NO_PROGRESS_S = float(os.environ.get("VOICEPOOL_NO_PROGRESS_S", "20"))
@@ -52,6 +52,8 @@ DEADLINE_FACTOR = 5
 DEADLINE_BASE_S = 20.0
 # Between two looks at the cancel flag while the engine speaks.
 CANCEL_POLL_S = 0.2
+# How long a request that hung has to end by itself before its process is killed.
+GIVE_UP_S = 0.5
 AUDIO_STREAM_TTL_S = 3600
 
 _runner: Runner | None = None
@@ -77,91 +79,38 @@ class Speech:
 
 
 class Runner:
-    """Speaks attempts one after the other in an engine process, which it replaces when it dies or hangs."""
+    """Speaks attempts one after the other in the engine process that the slot's keeper keeps."""
 
-    def __init__(
-        self, *, address: SlotAddress, worker_name: str, engine_factory: Callable[[], EngineProcess]
-    ) -> None:
+    def __init__(self, *, address: SlotAddress, worker_name: str, engine: str, visible_device: str) -> None:
         self.address = address
         self.worker_name = worker_name
-        self._engine_factory = engine_factory
-        self._engine: EngineProcess | None = None
-        self._engine_version = ""
-        self._ready = False
-        self._attempt_id: uuid.UUID | None = None
-        self._lease_lost = threading.Event()
-        self._stopping = threading.Event()
-        self._beat = threading.Thread(target=self._beat_forever, name="lease", daemon=True)
-
-    # --- the engine's life -------------------------------------------------------------------------------------
-
-    def start(self, engine: EngineProcess | None = None) -> None:
-        """Load and warm the engine, then offer the slot. `engine`: one that was started (not loaded) already."""
-        self._beat.start()
-        self._bring_up(engine)
-
-    def _bring_up(self, engine: EngineProcess | None = None) -> None:
-        self._engine = engine or self._engine_factory()
-        if engine is None:
-            self._engine.start()
-        loaded = self._engine.load(LOAD_TIMEOUT_S)
-        self._engine_version = loaded.engine_version
-        self._engine.warm_up(WARM_UP_TIMEOUT_S)
-        self._offer_slot()
-
-    def _offer_slot(self) -> None:
-        engine = self._live_engine()
-        taken = devices.slot_ready(
-            device_id=self.address.device_id,
-            epoch=self.address.epoch,
-            slot_number=self.address.slot_number,
-            worker_name=self.worker_name,
-            worker_pid=os.getpid(),
-            engine_pid=engine.pid or 0,
-            engine_version=self._engine_version,
+        self.keeper = SlotKeeper(
+            address=address,
+            worker_name=worker_name,
+            engine=engine,
+            visible_device=visible_device,
+            bind_next=self.bind_next,
         )
-        if not taken:
-            raise SupersededError
-        self._ready = True
-        logger.info(
-            "slot_ready", extra={"device_id": self.address.device_id, "slot": self.address.slot_number}
-        )
-        self.bind_next()
+        self.watch = Watch(address=address, worker_name=worker_name, keeper=self.keeper)
 
-    def _live_engine(self) -> EngineProcess:
-        if self._engine is None:
-            raise RuntimeError("the engine is started before anything is asked of it")
-        return self._engine
+    def start(self, process: EngineProcess | None = None) -> None:
+        """Load and warm the engine, then offer the slot. `process`: one that was started (not loaded) already.
 
-    def _replace_engine(self) -> None:
-        """Kill what is left of the engine and start a fresh one. The slot is not offered meanwhile."""
-        self._ready = False
-        devices.slot_not_ready(
-            device_id=self.address.device_id,
-            epoch=self.address.epoch,
-            slot_number=self.address.slot_number,
-            restarted=True,
-        )
-        if self._engine is not None and not self._engine.kill():
-            # Not dead 10 s after SIGKILL: the driver holds it. Only the agent and an operator can help.
-            raise EngineUnkillableError
-        self._bring_up()
+        Raises SupersededError, EngineFailure.
+        """
+        self.watch.start()
+        self.keeper.start(process)
+        self.watch.start_tending()
 
     def stop(self) -> None:
         """Take the slot out and end the engine."""
-        self._ready = False
-        self._stopping.set()
-        with contextlib.suppress(DatabaseError):
-            devices.slot_not_ready(
-                device_id=self.address.device_id,
-                epoch=self.address.epoch,
-                slot_number=self.address.slot_number,
-            )
-        if self._engine is not None:
-            self._engine.stop(3.0)
+        self.watch.stop()
+        self.keeper.stop()
 
     def bind_next(self) -> None:
         """Give this slot its next segment, when it is free."""
+        if not self.keeper.ready:
+            return
         slot = (
             DeviceSlot.objects.select_related("device")
             .filter(
@@ -169,69 +118,43 @@ class Runner:
             )
             .first()
         )
-        if slot is not None and self._ready:
+        if slot is not None:
             bind_next(slot=slot)
-
-    # --- beats -------------------------------------------------------------------------------------------------
-
-    def _beat_forever(self) -> None:
-        """Renew the lease and the slot's heartbeat every 2 s. Losing either means that somebody else goes on."""
-        while not self._stopping.wait(LEASE_RENEWAL_SECONDS):
-            attempt_id = self._attempt_id
-            try:
-                close_old_connections()
-                alive = devices.slot_heartbeat(
-                    device_id=self.address.device_id,
-                    epoch=self.address.epoch,
-                    slot_number=self.address.slot_number,
-                    ready=self._ready,
-                )
-                if not alive:
-                    logger.error("worker_superseded", extra={"device_id": self.address.device_id})
-                    os._exit(EXIT_SUPERSEDED)
-                # The attempt may have been settled between the two reads: then its lease is nobody's business.
-                if (
-                    attempt_id
-                    and not attempts.renew_lease(attempt_id=attempt_id)
-                    and self._attempt_id == attempt_id
-                ):
-                    self._lease_lost.set()
-            except DatabaseError as error:
-                logger.warning("beat_failed", extra={"error": type(error).__name__})
 
     # --- one attempt -------------------------------------------------------------------------------------------
 
     def run(self, attempt_id: uuid.UUID) -> None:
         """Speak one attempt and settle it; then bind the slot's next segment. An engine's fault does not raise."""
+        with self.keeper.in_use:
+            process = self.keeper.process
+            # Without an engine (the device was taken out meanwhile) the attempt is given back to the queue.
+            if process is not None:
+                self._run(attempt_id, process)
+        self.bind_next()
+
+    def _run(self, attempt_id: uuid.UUID, process: EngineProcess) -> None:
         try:
             work = attempts.claim_attempt(attempt_id=attempt_id)
         except Fenced:
             self._abandon(attempt_id)
-            self.bind_next()
             return
-        self._lease_lost.clear()
-        self._attempt_id = attempt_id
-        replace = False
+        self.watch.begin(attempt_id)
         try:
-            replace = self._speak_and_settle(work)
+            self._speak_and_settle(work, process)
         except Fenced:
             logger.info("attempt_fenced", extra={"attempt_id": attempt_id})
             self._abandon(attempt_id)
         finally:
-            self._attempt_id = None
+            self.watch.end()
             self._end_audio_stream(attempt_id)
-        if replace:
-            self._replace_engine()
-        else:
-            self.bind_next()
+        self.keeper.note_spoken()
 
     def _abandon(self, attempt_id: uuid.UUID) -> None:
         attempt = Attempt.objects.select_related("segment", "job__voice").filter(pk=attempt_id).first()
         if attempt is not None:
             attempts.abandon_attempt(attempt=attempt)
 
-    def _speak_and_settle(self, work: Work) -> bool:
-        """Returns whether the engine process has to be replaced."""
+    def _speak_and_settle(self, work: Work, process: EngineProcess) -> None:
         speech = Speech()
         try:
             request = self._build_request(work)
@@ -239,11 +162,11 @@ class Runner:
             attempts.fail_attempt(
                 work=work, error_code="voice_deleted", error_detail="", gpu_ms=0, blame_user=True
             )
-            return False
+            return
         try:
-            done = self._speak(work, request, speech)
+            done = self._speak(work, process, request, speech)
         except EngineCanceled as stopped:
-            if self._lease_lost.is_set():
+            if self.watch.lease_lost.is_set():
                 raise Fenced from stopped
             attempts.stop_attempt(
                 work=work, outcome=self._outcome(work, speech, stopped.gpu_ms), error_code="canceled"
@@ -252,6 +175,9 @@ class Runner:
             outcome = self._outcome(work, speech, stopped.gpu_ms)
             attempts.stop_attempt(work=work, outcome=outcome, error_code="budget_exhausted")
         except EngineError as error:
+            if error.code == OUT_OF_MEMORY:
+                self._lose_engine(work, error.code, error.message, gpu_ms=error.gpu_ms)
+                return
             attempts.fail_attempt(
                 work=work,
                 error_code=error.code,
@@ -259,16 +185,38 @@ class Runner:
                 gpu_ms=error.gpu_ms,
                 blame_user=error.blame == "user",
             )
-        except (EngineDied, EngineHung) as error:
-            code = "engine_died" if isinstance(error, EngineDied) else f"engine_hung_{error.kind}"
-            with contextlib.suppress(Fenced):
-                attempts.fail_attempt(
-                    work=work, error_code=code, error_detail=str(error), gpu_ms=0, blame_user=False
-                )
-            return True
+        except EngineDied as error:
+            self._lose_engine(work, "engine_died", str(error))
+        except EngineHung as error:
+            process.give_up(request.request_id, GIVE_UP_S)
+            self._lose_engine(work, f"engine_hung_{error.kind}", str(error))
         else:
+            if done.ran_out_of_memory:
+                self._tell(DeviceEventKind.OUT_OF_MEMORY, "a second, smaller try went well", work)
             attempts.finish_attempt(work=work, outcome=self._outcome(work, speech, done.gpu_ms))
-        return False
+
+    def _lose_engine(self, work: Work, error_code: str, detail: str, *, gpu_ms: int = 0) -> None:
+        """The engine died, hangs, or has no memory: settle the attempt so that others go on with it, and kill what
+        is left. The device and the segment each have a strike for it."""
+        try:
+            with contextlib.suppress(Fenced):
+                failures.fail_with_engine(
+                    work=work, error_code=error_code, error_detail=detail, gpu_ms=gpu_ms
+                )
+            if error_code == OUT_OF_MEMORY:
+                self._tell(DeviceEventKind.OUT_OF_MEMORY, "twice in one request", work)
+        finally:
+            self.keeper.discard(error_code)
+
+    def _tell(self, kind: DeviceEventKind, detail: str, work: Work) -> None:
+        record_event(
+            device_id=self.address.device_id,
+            epoch=self.address.epoch,
+            kind=kind,
+            detail=detail,
+            slot_number=self.address.slot_number,
+            attempt_id=work.attempt.pk,
+        )
 
     def _build_request(self, work: Work) -> SpeakRequest:
         voice = work.voice
@@ -292,16 +240,16 @@ class Runner:
             reference_wav=clip,
         )
 
-    def _speak(self, work: Work, request: SpeakRequest, speech: Speech) -> Done:
+    def _speak(self, work: Work, engine: EngineProcess, request: SpeakRequest, speech: Speech) -> Done:
         """Relay the engine's chunks to those who listen live, and gather them. Returns the engine's own measure."""
-        engine, looked_at = self._live_engine(), time.monotonic()
+        looked_at = time.monotonic()
 
         def look_for_cancel() -> None:
             nonlocal looked_at
             if time.monotonic() - looked_at < CANCEL_POLL_S:
                 return
             looked_at = time.monotonic()
-            if self._lease_lost.is_set() or wakeups.is_cancel_flagged(job_id=work.job.pk):
+            if self.watch.lease_lost.is_set() or wakeups.is_cancel_flagged(job_id=work.job.pk):
                 engine.cancel(request.request_id)
 
         deadline_s = DEADLINE_BASE_S + DEADLINE_FACTOR * work.segment.estimate_gpu_ms / 1000
@@ -356,37 +304,23 @@ class Runner:
             redis_connection().expire(key, AUDIO_STREAM_TTL_S)
 
 
-class SupersededError(Exception):
-    """A newer incarnation of the device's agent has started its own worker for this slot."""
-
-
-class EngineUnkillableError(Exception):
-    """The engine process did not die within 10 s of SIGKILL."""
-
-
-EXIT_SUPERSEDED = 71
-EXIT_UNKILLABLE = 72
-
-
 def serve_slot(
     *, address: SlotAddress, engine: str, visible_device: str, started: EngineProcess | None = None
 ) -> int:
     """Serve one slot until told to stop; returns the process's exit code."""
     global _runner
     name = f"device-{address.device_id}-slot-{address.slot_number}-{secrets.token_hex(4)}-{os.getpid()}"
-    _runner = Runner(
-        address=address,
-        worker_name=name,
-        engine_factory=lambda: build_engine(engine=engine, visible_device=visible_device),
-    )
+    _runner = Runner(address=address, worker_name=name, engine=engine, visible_device=visible_device)
     try:
         _runner.start(started)
         # Built only now: RQ registers its worker at once, and a worker that is not ready must not be seen.
-        SlotWorker(address=address, name=name).work(with_scheduler=False, logging_level="WARNING")
+        worker = SlotWorker(address=address, name=name, on_stop=_runner.keeper.hold_back)
+        worker.work(with_scheduler=False, logging_level="WARNING")
     except SupersededError:
         return EXIT_SUPERSEDED
-    except EngineUnkillableError:
-        return EXIT_UNKILLABLE
+    except EngineFailure as error:
+        logger.error("engine_not_loaded", extra={"detail": str(error), "kind": type(error).__name__})
+        return EXIT_ENGINE_FAILED
     finally:
         _runner.stop()
     return 0

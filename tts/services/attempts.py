@@ -10,9 +10,9 @@ import uuid
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Now
 
 from billing.errors import HoldNotOpen
 from billing.models import UsageRecord
@@ -63,33 +63,42 @@ class Outcome:
     peaks: list[int] | None = None
 
 
+# One statement: it stands between the wire and the engine, where the device waits. The job's row is written by its
+# first segment only; a job that was canceled meanwhile is not started.
+_CLAIM = """
+WITH wanted AS (
+    SELECT id, job_id, segment_id, attempt_number FROM tts_attempt WHERE id = %(attempt)s AND state = 'bound'
+), begun AS (
+    UPDATE tts_synthesisjob j SET state = 'running', started_at = COALESCE(j.started_at, now())
+    FROM wanted WHERE j.id = wanted.job_id AND j.state = 'queued' AND j.cancel_requested_at IS NULL
+    RETURNING j.id
+), live AS (
+    SELECT id FROM begun
+    UNION SELECT j.id FROM tts_synthesisjob j JOIN wanted ON j.id = wanted.job_id
+    WHERE j.state = 'running' AND j.cancel_requested_at IS NULL
+), claimed AS (
+    UPDATE tts_segment s SET state = 'running' FROM wanted, live
+    WHERE s.id = wanted.segment_id AND s.attempt_number = wanted.attempt_number AND s.state = 'bound'
+    RETURNING s.id
+)
+UPDATE tts_attempt a SET state = 'running', started_at = now(),
+    leased_until = now() + make_interval(secs => %(lease_s)s)
+FROM claimed WHERE a.id = %(attempt)s AND a.state = 'bound'
+"""
+
+
 def claim_attempt(*, attempt_id: uuid.UUID) -> Work:
     """Take a bound attempt and start its lease. Raises Fenced when it is not waiting to be claimed."""
     with transaction.atomic():
-        attempt = Attempt.objects.select_related("segment", "job__voice").filter(pk=attempt_id).first()
-        if attempt is None or attempt.state != AttemptState.BOUND:
+        with connection.cursor() as cursor:
+            cursor.execute(_CLAIM, {"attempt": attempt_id, "lease_s": LEASE_SECONDS})
+            claimed = cursor.rowcount
+        if claimed != 1:
+            # Nothing of it stays, such as a job that began.
             raise Fenced
-        segment, job = attempt.segment, attempt.job
-        # The first segment's start is the job's; a job that was canceled meanwhile is not started.
-        SynthesisJob.objects.filter(
-            pk=job.pk, state=JobState.QUEUED, cancel_requested_at__isnull=True
-        ).update(state=JobState.RUNNING, started_at=Coalesce("started_at", Now()))
-        if not SynthesisJob.objects.filter(
-            pk=job.pk, state=JobState.RUNNING, cancel_requested_at__isnull=True
-        ).exists():
-            raise Fenced
-        claimed = Segment.objects.filter(
-            pk=segment.pk, attempt_number=attempt.attempt_number, state=SegmentState.BOUND
-        ).update(state=SegmentState.RUNNING)
-        started = Attempt.objects.filter(pk=attempt.pk, state=AttemptState.BOUND).update(
-            state=AttemptState.RUNNING,
-            started_at=Now(),
-            leased_until=Now() + timedelta(seconds=LEASE_SECONDS),
-        )
-        if claimed != 1 or started != 1:
-            raise Fenced
-    wakeups.wake_job(job_id=job.pk)
-    return Work(attempt=attempt, segment=segment, job=job, voice=job.voice)
+    attempt = Attempt.objects.select_related("segment", "job__voice", "job__price_version").get(pk=attempt_id)
+    wakeups.wake_job(job_id=attempt.job_id)
+    return Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
 
 
 def renew_lease(*, attempt_id: uuid.UUID) -> bool:
@@ -173,11 +182,19 @@ def stop_attempt(*, work: Work, outcome: Outcome, error_code: str) -> None:
 
 
 def fail_attempt(
-    *, work: Work, error_code: str, error_detail: str, gpu_ms: int, blame_user: bool, expired: bool = False
+    *,
+    work: Work,
+    error_code: str,
+    error_detail: str,
+    gpu_ms: int,
+    blame_user: bool,
+    expired: bool = False,
+    give_up_as: str = "",
 ) -> None:
     """Settle an attempt that failed. The platform's fault costs nothing and is tried again; a user's ends the job.
 
-    `expired`: its worker is gone, and it is settled only if its lease has run out. Raises Fenced, having changed
+    `expired`: its worker is gone, and it is settled only if its lease has run out. `give_up_as`: it is not tried
+    again, and the job fails with this code, at our cost. Raises Fenced, having changed
     nothing, when the attempt is not the live one any more.
     """
     outcome = Outcome(gpu_ms=gpu_ms, audio_ms=0)
@@ -187,7 +204,7 @@ def fail_attempt(
         job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
         tries = Attempt.objects.filter(segment_id=work.segment.pk, started_at__isnull=False).count()
         canceled = job.cancel_requested_at is not None
-        again = not blame_user and not canceled and tries < MAX_ATTEMPTS
+        again = not blame_user and not give_up_as and not canceled and tries < MAX_ATTEMPTS
         _close(
             work,
             outcome,
@@ -205,7 +222,7 @@ def fail_attempt(
             end_job(
                 job_id=job.pk,
                 state=JobState.FAILED,
-                error_code=error_code if blame_user else "engine_failed",
+                error_code=error_code if blame_user else give_up_as or "engine_failed",
                 refund=not blame_user,
             )
         _free_slot(work.attempt)

@@ -24,6 +24,8 @@ KILLING_CODES = ("engine_died", "engine_hung_no_progress", "engine_hung_deadline
 # is not tried again after as many kills on that one. The setting exists for tests that kill engines at random.
 POISON_KILLS = int(os.environ.get("VOICEPOOL_POISON_KILLS", "2"))
 POISON_HOURS = 24
+# The code of the job that such a segment ends.
+POISON_TEXT = "poison_text"
 
 
 def devices_to_avoid(segment_id: int) -> list[int]:

@@ -1,22 +1,33 @@
-"""What a node's agent and its workers write about devices.
+"""What a node's agent writes about its devices. Workers write about their slots (tts.services.slots).
 
 Guarded by the epoch: an older incarnation changes nothing.
 """
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.db.models.functions import Now
 
+from tts.engine.catalogue import ENGINES
 from tts.models import Device, DeviceKind, DeviceSlot
+from tts.models.operations import DeviceEventKind
+from tts.services.device_events import record_event
 from tts.services.health import DRAINED
+from tts.services.slots import slot_heartbeat, slot_not_ready, slot_ready
 from tts.states import DeviceState
 
-logger = logging.getLogger(__name__)
+__all__ = [
+    "FoundDevice",
+    "heartbeat_device",
+    "register_device",
+    "slot_heartbeat",
+    "slot_not_ready",
+    "slot_ready",
+    "stop_device",
+]
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,8 @@ def register_device(*, node_name: str, found: FoundDevice) -> Device:
     device, _created = Device.objects.select_for_update(no_key=True).get_or_create(
         name=found.name, defaults={"node_name": node_name, "kind": found.kind}
     )
+    engine = device.wanted_engine or found.engine
+    known = ENGINES.get(engine)
     # A quarantined device stays so until it is released, a drained one until it is resumed: a restart of its
     # host proves nothing.
     state, reason = DeviceState.STARTING, ""
@@ -48,7 +61,9 @@ def register_device(*, node_name: str, found: FoundDevice) -> Device:
         node_name=node_name,
         kind=found.kind,
         model_name=found.model_name,
-        engine=found.engine,
+        # An operator's swap outlives restarts of the host.
+        engine=engine,
+        languages=list(known.languages) if known else [],
         slots=found.slots,
         memory_total_bytes=found.memory_total_bytes,
         epoch=F("epoch") + 1,
@@ -60,10 +75,16 @@ def register_device(*, node_name: str, found: FoundDevice) -> Device:
         [DeviceSlot(device=device, number=number) for number in range(found.slots)], ignore_conflicts=True
     )
     DeviceSlot.objects.filter(device=device).update(
-        ready=False, worker_name="", worker_pid=None, engine_pid=None
+        ready=False, worker_name="", worker_pid=None, engine_pid=None, engine="", recycling_since=None
     )
     DeviceSlot.objects.filter(device=device, number__gte=found.slots).delete()
     device.refresh_from_db()
+    record_event(
+        device_id=device.pk,
+        epoch=device.epoch,
+        kind=DeviceEventKind.REGISTERED,
+        detail=f"{node_name}, {engine}",
+    )
     return device
 
 
@@ -81,64 +102,14 @@ def heartbeat_device(*, device_id: int, epoch: int, memory_used_bytes: int | Non
     return beaten == 1
 
 
-def slot_ready(
-    *,
-    device_id: int,
-    epoch: int,
-    slot_number: int,
-    worker_name: str,
-    worker_pid: int,
-    engine_pid: int,
-    engine_version: str,
-) -> bool:
-    """A worker's engine is warm: the slot takes work from now on. False when a newer incarnation has it."""
-    with transaction.atomic():
-        marked = DeviceSlot.objects.filter(
-            device_id=device_id, number=slot_number, device__epoch=epoch
-        ).update(
-            ready=True,
-            worker_name=worker_name,
-            worker_pid=worker_pid,
-            engine_pid=engine_pid,
-            heartbeat_at=Now(),
-        )
-        if marked:
-            Device.objects.filter(pk=device_id, epoch=epoch, state=DeviceState.STARTING).update(
-                state=DeviceState.READY, state_reason="", engine_version=engine_version
-            )
-    return marked == 1
-
-
-def slot_heartbeat(*, device_id: int, epoch: int, slot_number: int, ready: bool) -> bool:
-    """A worker lives; brings its slot back when the sweep had taken it out. False when a newer incarnation has it."""
-    beaten = DeviceSlot.objects.filter(device_id=device_id, number=slot_number, device__epoch=epoch).update(
-        heartbeat_at=Now(), ready=ready
-    )
-    if beaten and ready:
-        Device.objects.filter(pk=device_id, epoch=epoch, state=DeviceState.STARTING).update(
-            state=DeviceState.READY
-        )
-    return beaten == 1
-
-
-def slot_not_ready(*, device_id: int, epoch: int, slot_number: int, restarted: bool = False) -> None:
-    """The slot takes no work: its engine restarts or its worker ends. The last slot takes the device with it."""
-    with transaction.atomic():
-        DeviceSlot.objects.filter(device_id=device_id, number=slot_number, device__epoch=epoch).update(
-            ready=False, engine_pid=None
-        )
-        if restarted:
-            Device.objects.filter(pk=device_id, epoch=epoch).update(restarts=F("restarts") + 1)
-        if not DeviceSlot.objects.filter(device_id=device_id, ready=True).exists():
-            Device.objects.filter(
-                Q(state=DeviceState.READY) | Q(state=DeviceState.BUSY), pk=device_id, epoch=epoch
-            ).update(state=DeviceState.STARTING)
-
-
 def stop_device(*, device_id: int, epoch: int, reason: str) -> None:
     """The agent goes: the device takes no more work."""
     with transaction.atomic():
-        Device.objects.filter(pk=device_id, epoch=epoch).exclude(state=DeviceState.QUARANTINED).update(
-            state=DeviceState.STOPPED, state_reason=reason
+        stopped = (
+            Device.objects.filter(pk=device_id, epoch=epoch)
+            .exclude(state__in=[DeviceState.QUARANTINED, DeviceState.STOPPED])
+            .update(state=DeviceState.STOPPED, state_reason=reason)
         )
+        if stopped:
+            record_event(device_id=device_id, epoch=epoch, kind=DeviceEventKind.STOPPED, detail=reason)
         DeviceSlot.objects.filter(device_id=device_id, device__epoch=epoch).update(ready=False)

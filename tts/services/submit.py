@@ -16,9 +16,10 @@ from accounts.errors import WorkspaceSuspended
 from accounts.models import ApiKey, User, Workspace
 from accounts.selectors.limits import queued_jobs_limit
 from billing.services.holds import place_hold
-from tts.errors import IdempotencyKeyInvalid, IdempotencyKeyReused, QueueFull
+from tts.errors import IdempotencyKeyInvalid, IdempotencyKeyReused, QueueFull, TextBlocked
 from tts.models import Segment, SynthesisJob
 from tts.services.bind import bind_idle_slots
+from tts.services.blame import is_any_blocked
 from tts.services.quoting import Quote, quote
 from tts.states import JOB_LIVE
 
@@ -66,7 +67,7 @@ def submit_job(
 
     Raises:
         IdempotencyKeyReused, IdempotencyKeyInvalid, QueueFull, InsufficientCredit, VoiceNotFound, WorkspaceSuspended,
-        and the refusals of tts.text. Nothing was changed then.
+        TextBlocked, and the refusals of tts.text. Nothing was changed then.
     """
     if workspace.suspended_at is not None:
         raise WorkspaceSuspended
@@ -83,6 +84,8 @@ def submit_job(
         job_class=request.job_class,
         speed=request.speed,
     )
+    if is_any_blocked(part.text for part in priced.plan):
+        raise TextBlocked
     job = _build_job(workspace, user, api_key, request, priced)
     job.idempotency_key = idempotency_key
     job.request_sha256 = fingerprint

@@ -1,0 +1,105 @@
+"""A worker's two side threads: the beat, which says that the worker lives, and the keeper's, which tends the engine."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import uuid
+
+from django.db import DatabaseError, close_old_connections
+
+from tts.services import attempts, slots
+from tts.services.slots import SlotView
+from tts.slot_keeper import EXIT_SUPERSEDED, SlotKeeper
+from tts.slot_worker import SlotAddress
+from tts.states import LEASE_RENEWAL_SECONDS
+
+logger = logging.getLogger(__name__)
+TEND_EVERY_S = 1.0
+EXIT_KEEPER_FAILED = 74
+
+
+class Watch:
+    """Renews the lease and the slot's heartbeat every 2 s; losing either means that somebody else goes on."""
+
+    def __init__(self, *, address: SlotAddress, worker_name: str, keeper: SlotKeeper) -> None:
+        self.lease_lost = threading.Event()
+        self._address = address
+        self._worker_name = worker_name
+        self._keeper = keeper
+        self._attempt_id: uuid.UUID | None = None
+        self._view: SlotView | None = None
+        self._stopping = threading.Event()
+
+    def start(self) -> None:
+        """Begin to beat, before the first engine is up."""
+        threading.Thread(target=self._beat_forever, name="beat", daemon=True).start()
+
+    def start_tending(self) -> None:
+        """Begin to tend the engine, once the first one is up."""
+        threading.Thread(target=self._tend_forever, name="keeper", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._keeper.wake.set()
+
+    def begin(self, attempt_id: uuid.UUID) -> None:
+        """This attempt's lease is renewed from now on."""
+        self.lease_lost.clear()
+        self._attempt_id = attempt_id
+
+    def end(self) -> None:
+        self._attempt_id = None
+
+    def _beat_forever(self) -> None:
+        while not self._stopping.wait(LEASE_RENEWAL_SECONDS):
+            try:
+                close_old_connections()
+                self._beat()
+            except DatabaseError as error:
+                logger.warning("beat_failed", extra={"error": type(error).__name__})
+
+    def _beat(self) -> None:
+        attempt_id, before = self._attempt_id, self._view
+        if self._heartbeat() != before:
+            self._keeper.wake.set()
+        # The attempt may have been settled between the two reads: then its lease is nobody's business.
+        if attempt_id and not attempts.renew_lease(attempt_id=attempt_id) and self._attempt_id == attempt_id:
+            self.lease_lost.set()
+
+    def _heartbeat(self) -> SlotView:
+        """Say that the worker lives, and read how its device stands. Ends the process when it is another's."""
+        view = slots.slot_heartbeat(
+            device_id=self._address.device_id,
+            epoch=self._address.epoch,
+            slot_number=self._address.slot_number,
+            worker_name=self._worker_name,
+            ready=self._keeper.ready,
+        )
+        if view is None:
+            logger.error("worker_superseded", extra={"device_id": self._address.device_id})
+            os._exit(EXIT_SUPERSEDED)
+        self._view = view
+        return view
+
+    def _tend_forever(self) -> None:
+        while not self._stopping.is_set():
+            called = self._keeper.wake.wait(TEND_EVERY_S)
+            self._keeper.wake.clear()
+            if self._stopping.is_set():
+                return
+            try:
+                close_old_connections()
+                # Whoever calls knows of something that the last beat did not see.
+                view = self._heartbeat() if called or self._view is None else self._view
+                if self._keeper.tend(view):
+                    self._keeper.wake.set()
+            except DatabaseError as error:
+                logger.warning("keeper_without_database", extra={"error": type(error).__name__})
+            except Exception:
+                if self._stopping.is_set():
+                    return
+                # The engines that this thread has started end with it: better all of the worker, to be started anew.
+                logger.exception("keeper_failed")
+                os._exit(EXIT_KEEPER_FAILED)
