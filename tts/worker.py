@@ -46,10 +46,10 @@ from tts.watch import Watch
 logger = logging.getLogger(__name__)
 
 # The watchdogs: no progress for this long, or five times the estimate and a fixed part in all, is a hang.
-# The setting exists for operators whose cards are slow, and for tests.
+# The settings exist for operators whose cards are slow, and for tests.
 NO_PROGRESS_S = float(os.environ.get("VOICEPOOL_NO_PROGRESS_S", "20"))
 DEADLINE_FACTOR = 5
-DEADLINE_BASE_S = 20.0
+DEADLINE_BASE_S = float(os.environ.get("VOICEPOOL_DEADLINE_BASE_S", "20"))
 # Between two looks at the cancel flag while the engine speaks.
 CANCEL_POLL_S = 0.2
 # How long a request that hung has to end by itself before its process is killed.
