@@ -16,6 +16,8 @@ from urllib.parse import quote
 from django.conf import settings
 from django.db import connection
 
+from tests.pool.fake_gpus import FakeGpus
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 T = TypeVar("T")
 
@@ -74,6 +76,25 @@ class Pool:
             VOICEPOOL_SLOTS=str(slots),
             VOICEPOOL_CPU_ENGINE="simulated",
             VOICEPOOL_CPU_ENGINE_SETTINGS=json.dumps(engine_settings or {}),
+        )
+
+    def start_gpu_node(
+        self,
+        gpus: FakeGpus,
+        *,
+        name: str = "node-a",
+        engine_settings: dict[str, object] | None = None,
+        **environment: str,
+    ) -> subprocess.Popen[bytes]:
+        """An agent on a host with these GPUs, with the simulated engine on each."""
+        return self._start(
+            "gpu_node",
+            VOICEPOOL_NODE=name,
+            VOICEPOOL_GPU_ENGINE="simulated",
+            VOICEPOOL_CPU_ENGINE="simulated",
+            VOICEPOOL_CPU_ENGINE_SETTINGS=json.dumps(engine_settings or {}),
+            **gpus.environment,
+            **environment,
         )
 
     def start_clock(self) -> subprocess.Popen[bytes]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from tts.node.agent import NodeAgent, node_name
+from tts.node.agent import NodeAgent
+from tts.node.settings import NodeSettings
 
 
 class Command(BaseCommand):
@@ -16,7 +17,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        agent = NodeAgent(node=node_name())
+        agent = NodeAgent(settings=NodeSettings.from_environment())
 
         def stop(_signal: int, _frame: FrameType | None) -> None:
             agent.stop_requested.set()
