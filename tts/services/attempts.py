@@ -89,16 +89,23 @@ FROM claimed WHERE a.id = %(attempt)s AND a.state = 'bound'
 
 def claim_attempt(*, attempt_id: uuid.UUID) -> Work:
     """Take a bound attempt and start its lease. Raises Fenced when it is not waiting to be claimed."""
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(_CLAIM, {"attempt": attempt_id, "lease_s": LEASE_SECONDS})
-            claimed = cursor.rowcount
-        if claimed != 1:
-            # Nothing of it stays, such as a job that began.
-            raise Fenced
+    # Twice: while another segment begins the job, this one sees neither a waiting nor a running job.
+    if not (_claim(attempt_id) or _claim(attempt_id)):
+        raise Fenced
     attempt = Attempt.objects.select_related("segment", "job__voice", "job__price_version").get(pk=attempt_id)
     wakeups.wake_job(job_id=attempt.job_id)
     return Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
+
+
+def _claim(attempt_id: uuid.UUID) -> bool:
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(_CLAIM, {"attempt": attempt_id, "lease_s": LEASE_SECONDS})
+            claimed = cursor.rowcount == 1
+        if not claimed:
+            # Nothing of it stays, such as a job that began.
+            transaction.set_rollback(True)
+    return claimed
 
 
 def renew_lease(*, attempt_id: uuid.UUID) -> bool:
