@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -43,12 +44,12 @@ def worker_pid(name: str) -> int:
 
 def running_workers(agent_pid: int, name: str) -> list[int]:
     """The processes of the agent that serve this device."""
-    return [
-        child.pid
-        for child in psutil.Process(agent_pid).children()
-        if child.status() != psutil.STATUS_ZOMBIE
-        and f"--device-id={device(name).pk}" in " ".join(child.cmdline())
-    ]
+    mine, found = f"--device-id={device(name).pk}", []
+    for child in psutil.Process(agent_pid).children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if child.status() != psutil.STATUS_ZOMBIE and mine in child.cmdline():
+                found.append(child.pid)
+    return found
 
 
 def test_each_gpu_is_a_device_by_its_uuid_with_its_own_slots(pool: Pool, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from tts.models import Device, DeviceSlot
 from tts.node.settings import NodeSettings
 from tts.node.slot_process import STOP_GRACE_S, SlotProcess
-from tts.services.node_state import note_memory
+from tts.services.node_state import expire_leases, note_memory
 from tts.services.slots import slot_not_ready
 from tts.services.telemetry import DeviceAddress, DeviceReading
 from tts.states import DeviceState
@@ -186,4 +186,5 @@ class ManagedDevice:
                 restarted=self.may_run,
                 reason=f"worker ended with {code}",
             )
+            expire_leases(device_id=self.device.pk, epoch=self.device.epoch, slot_number=number)
             del self._unreported[0]

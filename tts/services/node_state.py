@@ -5,12 +5,15 @@ Guarded by the epoch, like everything in tts.services.devices.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import transaction
+from django.db.models.functions import Now
 
 from tts.engine.catalogue import ENGINES
-from tts.models import Device, DeviceEventKind, DeviceSlot
+from tts.models import Attempt, Device, DeviceEventKind, DeviceSlot
 from tts.services.device_events import record_event
-from tts.states import DeviceState
+from tts.states import AttemptState, DeviceState
 
 MEMORY_LOW = "memory_low"
 NOT_FOUND = "not_found"
@@ -41,6 +44,16 @@ def stop_missing_devices(*, node_name: str, found: list[str]) -> int:
                 ready=False
             )
     return stopped
+
+
+def expire_leases(*, device_id: int, epoch: int, slot_number: int) -> int:
+    """Give up what a worker spoke that has ended: the sweep takes it at its next look instead of ten seconds later.
+
+    Call when the slot's worker is known to be dead and before the next one is started. Returns how many it were.
+    """
+    return Attempt.objects.filter(
+        device_id=device_id, slot_number=slot_number, state=AttemptState.RUNNING, device__epoch=epoch
+    ).update(leased_until=Now() - timedelta(seconds=1))
 
 
 def want_engine(*, device_id: int, epoch: int, engine: str) -> bool:

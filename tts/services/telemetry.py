@@ -196,11 +196,13 @@ class TelemetryUpkeep:
         minute = int(time.time()) // 60
         if minute == self._minute:
             return
+        # Set first: what fails is tried again in a minute, not in a second.
+        self._minute = minute
         hour = minute // 60
         if hour != self._hour:
             roll_up_minutes(window=SAMPLES_KEPT)
             roll_up_hours()
+            self._hour = hour
         else:
             roll_up_minutes()
         delete_old()
-        self._minute, self._hour = minute, hour

@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection
 
 from tts.services.preset_samples import ensure_preset_samples
 from tts.services.sweep import sweep
+from tts.services.telemetry import TelemetryUpkeep
 
 logger = logging.getLogger(__name__)
 TICK_S = 1.0
@@ -28,6 +29,7 @@ class Command(BaseCommand):
     # The database session that holds the leader's lock, while this clock leads.
     _leading_on: object | None = None
     _ticks = 0
+    _telemetry = TelemetryUpkeep()
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop_requested = threading.Event()
@@ -51,6 +53,7 @@ class Command(BaseCommand):
 
     def _every_few_seconds(self) -> None:
         self._ticks += 1
+        self._telemetry.tick()
         if self._ticks % SAMPLES_EVERY_TICKS == 0 and settings.VOICEPOOL["PRESET_SAMPLES"]:
             ensure_preset_samples()
 
