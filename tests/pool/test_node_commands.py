@@ -19,6 +19,7 @@ from tts.models import Attempt, DeviceCommand, DeviceCommandKind, DeviceEvent, D
 from tts.selectors.devices import ready_device_count
 from tts.services.commands import request_command
 from tts.services.health import quarantine_device
+from tts.services.slots import swap_failed
 from tts.states import JobState
 
 KIND = DeviceCommandKind
@@ -263,3 +264,44 @@ def test_a_swap_for_which_there_is_no_memory_leaves_the_old_engine_serving(
     assert result == "memory_low: 1000000000 bytes are free, 1200000000 are needed beside the old engine"
     assert (device(FIRST).engine, device(FIRST).wanted_engine) == ("simulated", "")
     assert ended(submit("The old engine goes on.")).state == JobState.SUCCEEDED
+
+
+def test_a_swap_is_done_when_every_worker_has_changed_over(
+    pool: Pool, gpus: FakeGpus, submit: Submit, ops: Operator
+) -> None:
+    agent = pool.start_gpu_node(gpus, VOICEPOOL_SLOTS="2")
+    pool.start_clock()
+    wait_for(lambda: DeviceSlot.objects.filter(ready=True).count() == 2, what="two ready slots")
+    workers = sorted(running_workers(agent.pid, FIRST))
+    assert ops.do(KIND.SWAP_MODEL, engine="simulated-b") == ("done", "swapped")
+    assert list(DeviceSlot.objects.values_list("engine", flat=True)) == ["simulated-b"] * 2
+    assert (device(FIRST).engine, device(FIRST).wanted_engine) == ("simulated-b", "simulated-b")
+    assert sorted(running_workers(agent.pid, FIRST)) == workers
+    assert ended(submit("The new engine speaks.")).state == JobState.SUCCEEDED
+    # A worker that is started later has it from its beginning.
+    assert ops.do(KIND.RESTART_NOW) == ("done", "restarted")
+    wait_for(
+        lambda: DeviceSlot.objects.filter(ready=True, engine="simulated-b").count() == 2, what="new workers"
+    )
+    kinds = DeviceEvent.objects.filter(device__name=FIRST, kind__startswith="swap").order_by("pk")
+    assert list(kinds.values_list("kind", flat=True)) == ["swap_started", "swapped"]
+
+
+def test_a_swap_that_fails_ends_its_command_with_the_reason(
+    pool: Pool, gpus: FakeGpus, ops: Operator
+) -> None:
+    pool.start_gpu_node(gpus, engine_settings={"load_ms": 4000})
+    wait_for(ready_device_count, what="a ready device")
+    command = ops.ask(KIND.SWAP_MODEL, engine="simulated-b")
+    wait_for(lambda: device(FIRST).wanted_engine == "simulated-b", what="the wish")
+    # As a worker says it when its new engine does not load.
+    swap_failed(
+        device_id=device(FIRST).pk,
+        epoch=device(FIRST).epoch,
+        slot_number=0,
+        engine="simulated-b",
+        detail="EngineDied",
+    )
+    assert ops.end(command) == ("failed", "simulated-b: EngineDied")
+    assert (device(FIRST).engine, device(FIRST).wanted_engine) == ("simulated", "simulated")
+    assert device(FIRST).state == "ready"
