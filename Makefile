@@ -10,7 +10,7 @@ WORKERS ?= 2
 
 BIN := .venv/bin
 REQUIREMENTS := requirements.txt deploy/requirements-web.txt
-TABLES := $(wildcard */migrations/*.py) portal/settings/base.py portal/embedded/postgres.py portal/embedded/template.py
+TABLES := $(wildcard */migrations/*.py */*/migrations/*.py) portal/settings/base.py portal/embedded/postgres.py portal/embedded/template.py
 COMPILED := $(patsubst %.po,%.mo,$(wildcard portal/locale/*/LC_MESSAGES/*.po))
 
 .DEFAULT_GOAL := help

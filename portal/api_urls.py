@@ -5,11 +5,15 @@ from __future__ import annotations
 from django.urls import include, path
 
 from portal import api_docs
+from portal.logs.api import LogView
+from portal.status.api import StatusView
 
 urlpatterns = [
     path("", include("accounts.api.urls")),
     path("", include("billing.api.urls")),
     path("", include("tts.api.urls")),
+    path("status", StatusView.as_view(), name="api_status"),
+    path("log", LogView.as_view(), name="api_log"),
     path("schema", api_docs.schema, name="api_schema"),
     path("docs", api_docs.docs, name="api_docs"),
 ]

@@ -63,7 +63,7 @@ PLACES = (
     ("developers", _("Developers"), "developers", True),
 )
 # Pages that belong to a place without having its address.
-_BELONGS_TO = {"voice": "voices", "voice_new": "voices", "job": "history"}
+_BELONGS_TO = {"voice": "voices", "voice_new": "voices", "job": "history", "log": "developers"}
 
 
 class Frame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 
 import redis
 from django.db import DatabaseError, connection
@@ -11,6 +12,8 @@ from django.views.decorators.cache import never_cache
 
 from portal.lib.queues import redis_connection
 from tts.selectors.devices import ready_device_count
+
+logger = logging.getLogger(__name__)
 
 
 @never_cache
@@ -30,6 +33,11 @@ def readyz(request: HttpRequest) -> JsonResponse:
     with contextlib.suppress(redis.RedisError):
         checks["redis"] = bool(redis_connection().ping())
     ready = all(checks.values())
-    return JsonResponse(
+    response = JsonResponse(
         {"status": "ready" if ready else "not_ready", "checks": checks}, status=200 if ready else 503
     )
+    if not ready:
+        # A load balancer asks every second: the answer to its question is no fault of the portal's, as Django thinks.
+        response._has_been_logged = True  # type: ignore[attr-defined]
+        logger.info("not_ready", extra={"checks": checks})
+    return response

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, path
 
 from portal import outbox, pages, switches
+from portal.logs import views as log_views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", pages.landing, name="landing"),
@@ -14,5 +15,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("docs/errors", pages.error_codes, name="error_codes"),
     path("legal/consent/", pages.consent_wording, name="consent_wording"),
     path("outbox/", outbox.outbox, name="outbox"),
+    path("developers/log/", log_views.log, name="log"),
     path("theme/", switches.set_theme, name="set_theme"),
 ]

@@ -6,11 +6,13 @@ from django.contrib import admin
 from django.urls import include, path
 
 from portal import health
+from portal.metrics.views import metrics
 from portal.switches import set_language
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics, name="metrics"),
     path("api/v1/", include("portal.api_urls")),
     path("console/", include("portal.console.urls")),
     path("admin/", admin.site.urls),

@@ -7,7 +7,7 @@ from django.db import models
 
 
 class AuditEntry(models.Model):
-    """One act. `before` and `after` hold what it changed as plain JSON: states and numbers, never a customer's words."""
+    """One act. `before` and `after`: what it changed as plain JSON, states and numbers, never a customer's words."""
 
     created_at = models.DateTimeField(auto_now_add=True)
     actor = models.ForeignKey(

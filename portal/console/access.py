@@ -12,7 +12,9 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django_htmx.http import HttpResponseClientRedirect
 
+from accounts.services.audit import address_var
 from portal.lib.errors import NotFound
+from portal.lib.http import client_address
 
 Parameters = ParamSpec("Parameters")
 
@@ -38,6 +40,10 @@ def operators_only(
                 return HttpResponseClientRedirect(f"{reverse('account_login')}?next={request.path}")
             return redirect_to_login(request.get_full_path())
         refuse_customers(request)
-        return view(request, *arguments, **keywords)
+        token = address_var.set(client_address(request))
+        try:
+            return view(request, *arguments, **keywords)
+        finally:
+            address_var.reset(token)
 
     return guarded

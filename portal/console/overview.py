@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
+from portal.console.charts import Chart
 from portal.console.history import History, read_history
+from portal.console.overview_charts import overview_charts
 from portal.console.selectors import (
     DeviceRow,
     FailureRow,
-    JobRow,
     QueueRow,
     device_rows,
-    job_rows,
     live_attempts,
     queue_rows,
 )
@@ -31,15 +32,23 @@ FAILED_ATTEMPTS_LIMIT = 5
 
 
 @dataclass(frozen=True)
+class Problem:
+    """What is wrong, in a sentence, and the address of the page that shows the cause."""
+
+    text: str
+    address: str
+
+
+@dataclass(frozen=True)
 class Overview:
     """The overview's contents at the moment `fresh_at`, by the database's clock."""
 
     fresh_at: datetime
-    problems: list[str]
+    problems: list[Problem]
     devices: list[DeviceRow]
     queues: list[QueueRow]
     history: History
-    jobs: list[JobRow]
+    charts: list[Chart]
 
     @property
     def ready_count(self) -> int:
@@ -71,11 +80,13 @@ def read_overview() -> Overview:
         devices=devices,
         queues=queues,
         history=history,
-        jobs=job_rows(now=now),
+        charts=overview_charts(now=now),
     )
 
 
-def problems_of(*, devices: list[DeviceRow], queues: list[QueueRow], failures: list[FailureRow]) -> list[str]:
+def problems_of(
+    *, devices: list[DeviceRow], queues: list[QueueRow], failures: list[FailureRow]
+) -> list[Problem]:
     """What is wrong, in sentences, the worst first; empty when all is well."""
     problems = [*_device_problems(devices), *_wire_problems(devices)]
     for queue in queues:
@@ -84,42 +95,41 @@ def problems_of(*, devices: list[DeviceRow], queues: list[QueueRow], failures: l
             and (queue.oldest_wait_ms or 0) > INTERACTIVE_WAIT_LIMIT_MS
         )
         if late:
+            text = gettext("Interactive work has waited %(time)s for a device.")
             problems.append(
-                gettext("Interactive work has waited %(time)s for a device.")
-                % {"time": wait_text(queue.oldest_wait_ms or 0)}
+                Problem(text % {"time": wait_text(queue.oldest_wait_ms or 0)}, reverse("console_queue"))
             )
     failed = sum(row.last_hour for row in failures if row.kind == "attempt")
     if failed >= FAILED_ATTEMPTS_LIMIT:
-        problems.append(gettext("%(count)d attempts failed in the last hour.") % {"count": failed})
+        text = gettext("%(count)d attempts failed in the last hour.") % {"count": failed}
+        problems.append(Problem(text, f"{reverse('console_log')}?kind=attempts&outcome=failed"))
     return problems
 
 
-def _device_problems(devices: list[DeviceRow]) -> list[str]:
-    problems = []
+def _device_problems(devices: list[DeviceRow]) -> list[Problem]:
+    texts = []
     if not any(device.takes_work for device in devices):
-        problems.append(gettext("No device is ready. Nothing can be spoken."))
+        texts.append(gettext("No device is ready. Nothing can be spoken."))
     quarantined = sum(device.state == DeviceState.QUARANTINED for device in devices)
     if quarantined:
-        problems.append(
+        texts.append(
             ngettext("%(count)d device is quarantined.", "%(count)d devices are quarantined.", quarantined)
             % {"count": quarantined}
         )
     silent = sum(device.silent for device in devices)
     if silent:
-        problems.append(
+        texts.append(
             ngettext("%(count)d device sends no heartbeat.", "%(count)d devices send no heartbeat.", silent)
             % {"count": silent}
         )
-    return problems
+    return [Problem(text, reverse("console_devices")) for text in texts]
 
 
-def _wire_problems(devices: list[DeviceRow]) -> list[str]:
+def _wire_problems(devices: list[DeviceRow]) -> list[Problem]:
     slots = [slot for device in devices for slot in device.slots]
-    problems = []
+    texts = []
     if any(slot.wire_length is None for slot in slots):
-        problems.append(gettext("Redis does not answer. Work goes on when it is back; nothing is lost."))
+        texts.append(gettext("Redis does not answer. Work goes on when it is back; nothing is lost."))
     if any((slot.unclaimed_ms or 0) > UNCLAIMED_LIMIT_MS for slot in slots):
-        problems.append(
-            gettext("An attempt waits for its worker and is not taken back. Is the clock running?")
-        )
-    return problems
+        texts.append(gettext("An attempt waits for its worker and is not taken back. Is the clock running?"))
+    return [Problem(text, f"{reverse('console_queue')}#wire") for text in texts]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import redis
-from django.db.models import Count, Min, Prefetch, Q, Sum
+from django.db.models import Count, Min, Prefetch, Q, QuerySet, Sum
 
 from portal.lib.queues import redis_connection, slot_queue
 from tts.models import Attempt, Device, DeviceSlot, Segment, SynthesisJob
@@ -91,6 +91,12 @@ class DeviceRow:
     epoch: int
     memory_used_bytes: int | None
     memory_total_bytes: int | None
+    utilisation_percent: int | None
+    temperature_c: int | None
+    power_mw: int | None
+    recycles: int
+    drained: bool
+    wanted_engine: str
     slots: list[SlotRow]
 
     @property
@@ -191,10 +197,17 @@ def _slot_row(slot: DeviceSlot, attempt: Attempt | None, wire_length: int | None
     )
 
 
-def device_rows(*, attempts: Iterable[Attempt], now: datetime) -> list[DeviceRow]:
-    """Every device by node and name, with its slots and what they do. Two queries, one round trip to Redis."""
+def device_rows(
+    *, attempts: Iterable[Attempt], now: datetime, device_ids: Iterable[int] | None = None
+) -> list[DeviceRow]:
+    """Devices (all, or these) by node and name, with their slots and what they do. Two queries, one round trip to
+    Redis.
+    """
     slots = Prefetch("slot_rows", queryset=DeviceSlot.objects.order_by("number"))
-    devices = list(Device.objects.order_by("node_name", "name").prefetch_related(slots))
+    wanted = Device.objects.order_by("node_name", "name")
+    if device_ids is not None:
+        wanted = wanted.filter(pk__in=list(device_ids))
+    devices = list(wanted.prefetch_related(slots))
     lengths = wire_lengths((device.pk, slot.number) for device in devices for slot in device.slot_rows.all())
     in_hand = {attempt.pk: attempt for attempt in attempts}
     return [_device_row(device, in_hand, lengths, now) for device in devices]
@@ -237,6 +250,12 @@ def _device_row(
         epoch=device.epoch,
         memory_used_bytes=device.memory_used_bytes,
         memory_total_bytes=device.memory_total_bytes,
+        utilisation_percent=device.utilisation_percent,
+        temperature_c=device.temperature_c,
+        power_mw=device.power_mw,
+        recycles=device.recycles,
+        drained=device.drained_at is not None,
+        wanted_engine=device.wanted_engine,
         slots=slots,
     )
 
@@ -275,11 +294,18 @@ def queue_rows(*, attempts: Iterable[Attempt], now: datetime) -> list[QueueRow]:
 
 def job_rows(*, now: datetime, limit: int = JOBS_SHOWN) -> list[JobRow]:
     """The newest jobs of all customers, newest first. A job that waits still shows how long so far. Two queries."""
-    jobs = list(
-        SynthesisJob.objects.select_related("workspace", "created_by", "api_key")
-        .defer("text", "peaks", "request_sha256")
-        .order_by("-created_at", "-pk")[:limit]
+    return rows_of(list(shown_jobs().order_by("-created_at", "-pk")[:limit]), now=now)
+
+
+def shown_jobs() -> QuerySet[SynthesisJob]:
+    """All customers' jobs with what `rows_of` shows of them, and nothing of what was said."""
+    return SynthesisJob.objects.select_related("workspace", "created_by", "api_key").defer(
+        "text", "peaks", "request_sha256"
     )
+
+
+def rows_of(jobs: Sequence[SynthesisJob], *, now: datetime) -> list[JobRow]:
+    """The jobs as rows, in their order. One query."""
     used: dict[uuid.UUID, list[tuple[str, int, int]]] = {}
     for job_id, device_name, gpu_ms, count in (
         Attempt.objects.filter(job__in=[job.pk for job in jobs])

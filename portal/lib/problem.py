@@ -133,6 +133,8 @@ def error_response(request: HttpRequest, error: DomainError) -> HttpResponse:
     if wants_json(request):
         return problem_response(error)
     response = render(request, "error.html", {"error": error, "message": error.text()}, status=error.status)
+    # For the request log: a problem of the API says its code in its body.
+    response.error_code = error.code  # type: ignore[attr-defined]
     if error.retry_after_s is not None:
         response["Retry-After"] = str(error.retry_after_s)
     return response

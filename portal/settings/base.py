@@ -24,6 +24,7 @@ CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", "")
 
 INSTALLED_APPS = [
     "portal",
+    "portal.logs.apps.LogsConfig",
     "accounts",
     "billing",
     "tts",
@@ -45,6 +46,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "portal.lib.http.RequestIdMiddleware",
+    "portal.logs.middleware.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -260,6 +262,13 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
     },
 }
+
+# How often each process writes the lines of the request log that have gathered; 0: whoever asks does.
+REQUEST_LOG_FLUSH_S = 1.0
+# Who scrapes /metrics sends it as a bearer token. Empty: there is no such page.
+METRICS_TOKEN = env_text("METRICS_TOKEN", "")
+# What the leading clock does once a minute beside its own work, in apps that it must not know.
+CLOCK_TASKS = ["portal.logs.retention.delete_old_lines", "portal.metrics.counting.count_what_ended"]
 
 # What the product does, in numbers. A rule's own module reads these and nothing else repeats them.
 VOICEPOOL: dict[str, Any] = {

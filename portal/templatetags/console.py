@@ -1,25 +1,32 @@
-"""Times as the console shows them: to the second, in the server's zone until localtime.js rewrites them."""
+"""What the console's templates draw: times to the second, in the server's zone until localtime.js rewrites them."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django import template
+from django.template import Context
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from accounts.models import AuditEntry
+from portal.console.charts import number_text, percent_text
+from portal.console.pages import Place, places
+
 register = template.Library()
 
 
-def _time_element(moment: datetime, *, form: str, kind: str) -> SafeString:
+def _time_element(moment: datetime, *, form: str, kind: str, zone: bool = True) -> SafeString:
     local = timezone.localtime(moment)
     return format_html(
-        '<time datetime="{}" data-local="{}">{} {}</time>',
+        '<time datetime="{}" data-local="{}">{}{}</time>',
         local.isoformat(timespec="milliseconds"),
         kind,
         local.strftime(form),
-        local.tzname(),
+        f" {local.tzname()}" if zone else "",
     )
 
 
@@ -33,3 +40,56 @@ def to_the_second(moment: datetime) -> SafeString:
 def clock_time(moment: datetime) -> SafeString:
     """`12:00:05`."""
     return _time_element(moment, form="%H:%M:%S", kind="clock")
+
+
+@register.filter
+def axis_minute(moment: datetime) -> SafeString:
+    """`12:00`, for an axis."""
+    return _time_element(moment, form="%H:%M", kind="minute", zone=False)
+
+
+@register.filter
+def axis_day(moment: datetime) -> SafeString:
+    """`11-30`, for an axis."""
+    return _time_element(moment, form="%m-%d", kind="day", zone=False)
+
+
+@register.filter
+def plain_time(moment: datetime, with_day: bool) -> str:
+    """`12:00 UTC`, or with the day before it: in places where nothing can be rewritten."""
+    local = timezone.localtime(moment)
+    return f"{local:%Y-%m-%d %H:%M} {local.tzname()}" if with_day else f"{local:%H:%M} {local.tzname()}"
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    return "–" if value is None else percent_text(value)
+
+
+@register.filter
+def watts(power_mw: int) -> str:
+    return f"{number_text(round(power_mw / 1000))} W"
+
+
+@register.filter
+def plainly(values: dict[str, Any]) -> str:
+    """`state: ready, epoch: 3`."""
+    return ", ".join(f"{name}: {value}" for name, value in values.items()) or "–"
+
+
+@register.simple_tag(takes_context=True)
+def console_places(context: Context) -> list[Place]:
+    return places(context["request"])
+
+
+@register.simple_tag
+def audit_object(entry: AuditEntry) -> SafeString | str:
+    """The object's name, leading to its page where it has one."""
+    name = entry.object_name or entry.object_id
+    if entry.object_kind == "device" and entry.object_id.isdecimal():
+        address = reverse("console_device", args=[entry.object_id])
+    elif entry.object_kind == "job":
+        address = reverse("console_job", args=[entry.object_id])
+    else:
+        return name
+    return format_html('<a class="console-name-line" id="audit-{}" href="{}">{}</a>', entry.pk, address, name)

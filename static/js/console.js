@@ -1,6 +1,8 @@
 // Keeps a console page fresh: asks for it again every few seconds and lets htmx take over the parts that live.
-// It waits while nobody looks, while the reader has paused it, and while text is selected in a part that would change.
+// It waits while nobody looks, while the reader has paused it, while text is selected in a part that would change,
+// and while a question is open. Links of [data-act] open their form as a dialog; without scripts it is a page.
 const live = document.querySelector("[data-console-live]");
+const dialog = document.getElementById("act-dialog");
 
 function isSelecting() {
   const selection = document.getSelection();
@@ -17,7 +19,7 @@ function start(element) {
   let known = healthText();
 
   const refresh = () => {
-    if (asking || document.hidden || isSelecting()) return;
+    if (asking || document.hidden || dialog?.open || isSelecting()) return;
     element.dispatchEvent(new CustomEvent("console:refresh"));
   };
   let timer = setInterval(refresh, Number(element.dataset.consoleLive) * 1000);
@@ -44,5 +46,31 @@ function start(element) {
     if (!paused) refresh();
   });
 }
+
+async function ask(link) {
+  let response;
+  try {
+    response = await fetch(link.href, { headers: { "HX-Request": "true" } });
+  } catch {
+    response = null;
+  }
+  // Whatever is no form of ours (signed out, gone, no network) the browser shows itself.
+  if (!response?.ok || response.headers.has("HX-Redirect")) {
+    location.assign(link.href);
+    return;
+  }
+  dialog.replaceChildren(document.createRange().createContextualFragment(await response.text()));
+  dialog.showModal();
+  dialog.querySelector("select, input:not([type=hidden])")?.focus();
+  // The card may have been drawn anew meanwhile: back to the link of the same name.
+  dialog.addEventListener("close", () => document.getElementById(link.id)?.focus(), { once: true });
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-act]");
+  if (!link || !dialog || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  event.preventDefault();
+  ask(link);
+});
 
 if (live) start(live);

@@ -1,9 +1,11 @@
-// <time datetime="…" data-local="moment|date|second|clock">: rewritten in the reader's own time zone.
+// <time datetime="…" data-local="moment|date|second|clock|minute|day">: rewritten in the reader's own time zone.
 const FORMS = {
   moment: { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
   date: { year: "numeric", month: "short", day: "numeric" },
   second: { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
   clock: { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
+  minute: { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  day: { month: "short", day: "numeric" },
 };
 // British order is the one that the server writes: 3 May 2026, 14:05.
 const language = document.documentElement.lang === "en" ? "en-GB" : document.documentElement.lang;

@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from portal.console.overview import Overview, problems_of, read_overview
+from portal.console.overview import Overview, Problem, problems_of, read_overview
 from portal.console.selectors import device_rows, failure_rows, live_attempts, queue_rows
 from portal.lib.clock import database_now
 from portal.lib.queues import redis_connection
@@ -24,13 +25,17 @@ def _empty_redis() -> None:
     redis_connection().flushdb()
 
 
-def problems() -> list[str]:
+def found() -> list[Problem]:
     attempts = live_attempts()
     return problems_of(
         devices=device_rows(attempts=attempts, now=NOW),
         queues=queue_rows(attempts=attempts, now=NOW),
         failures=failure_rows(now=NOW),
     )
+
+
+def problems() -> list[str]:
+    return [problem.text for problem in found()]
 
 
 def test_a_ready_device_and_short_queues_are_no_problem() -> None:
@@ -78,6 +83,24 @@ def test_many_failed_attempts_are_a_problem() -> None:
     assert problems() == ["5 attempts failed in the last hour."]
 
 
+def test_every_problem_leads_to_a_page_that_shows_its_cause(operator_client: Client) -> None:
+    device("GPU-1", state=DeviceState.QUARANTINED)
+    job(created_at=ago(seconds=31))
+    bound = job(created_at=ago(minutes=1), segment_state=SegmentState.BOUND)
+    attempt(bound, device("GPU-2"), slot=0, state=AttemptState.BOUND, bound_at=ago(seconds=11))
+    for number in range(5):
+        attempt(bound, device(f"GPU-sick-{number}"), attempt_number=number + 2, state=AttemptState.FAILED)
+    addresses = [problem.address for problem in found()]
+    assert addresses == [
+        "/console/devices/",
+        "/console/queue/#wire",
+        "/console/queue/",
+        "/console/log/?kind=attempts&outcome=failed",
+    ]
+    for address in addresses:
+        assert operator_client.get(address).status_code == 200
+
+
 def fill(count: int) -> None:
     """`count` more of everything that the overview shows, live and ended, by people of their own."""
     for number in range(count):
@@ -109,9 +132,9 @@ def test_the_number_of_queries_does_not_depend_on_how_much_there_is() -> None:
     few = queries_of_an_overview()
     fill(6)
     assert queries_of_an_overview() == few
-    assert empty <= few <= 11
-    # The walk through a day's jobs is made once for everybody who looks within half a minute.
-    assert queries_of_an_overview(remembered=True) == few - 4
+    assert empty <= few <= 15
+    # The walks through a day's jobs and attempts are made once for everybody who looks within half a minute.
+    assert queries_of_an_overview(remembered=True) == few - 8
 
 
 def test_the_counts_at_the_top_add_up() -> None:
@@ -121,5 +144,4 @@ def test_the_counts_at_the_top_add_up() -> None:
     assert isinstance(shown, Overview)
     assert (shown.ready_count, shown.busy_slot_count, shown.slot_count) == (2, 2, 4)
     assert shown.queued_segment_count == 4
-    assert len(shown.jobs) == 6
     assert database_now() - shown.fresh_at < timedelta(minutes=1)

@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError, connection
+from django.utils.module_loading import import_string
 
 from tts.services.preset_samples import ensure_preset_samples
 from tts.services.sweep import sweep
@@ -19,6 +20,7 @@ from tts.services.telemetry import TelemetryUpkeep
 logger = logging.getLogger(__name__)
 TICK_S = 1.0
 SAMPLES_EVERY_TICKS = 5
+TASKS_EVERY_TICKS = 60
 # PostgreSQL's advisory lock of the leading clock: "VPCL" in ASCII.
 LEADER_LOCK = 0x5650434C
 
@@ -56,6 +58,9 @@ class Command(BaseCommand):
         self._telemetry.tick()
         if self._ticks % SAMPLES_EVERY_TICKS == 0 and settings.VOICEPOOL["PRESET_SAMPLES"]:
             ensure_preset_samples()
+        if self._ticks % TASKS_EVERY_TICKS == 1:
+            for task in settings.CLOCK_TASKS:
+                import_string(task)()
 
     def _leads(self) -> bool:
         """Whether this clock holds the leader's lock. Held by the session: it is free again when the process ends."""

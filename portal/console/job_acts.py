@@ -1,0 +1,89 @@
+"""What operators do to a customer's job. Each act and its line in the audit log stand or fall together."""
+
+from __future__ import annotations
+
+import uuid
+
+from django import forms
+from django.db import transaction
+
+from accounts.models import User
+from accounts.services.audit import record_act
+from billing.services import holds
+from billing.services.refunds import refund_job
+from portal.console.device_acts import reason_field
+from portal.lib.errors import Conflict, NotFound
+from tts.models import SynthesisJob
+from tts.services import wakeups
+from tts.services.jobs import cancel_job
+from tts.states import JOB_ENDED
+
+OBJECT_KIND = "job"
+
+
+class JobActForm(forms.Form):
+    reason = reason_field()
+
+
+def _job(job_id: uuid.UUID) -> SynthesisJob:
+    job = SynthesisJob.objects.select_related("workspace").filter(pk=job_id).first()
+    if job is None:
+        raise NotFound
+    return job
+
+
+def _name(job: SynthesisJob) -> str:
+    return f"{str(job.pk)[:8]} ({job.workspace.name})"
+
+
+def cancel_for_operator(*, job_id: uuid.UUID, actor: User, reason: str) -> None:
+    """Stop a customer's job as if the customer had: what was spoken is paid, the rest is given back.
+
+    Raises:
+        NotFound; JobNotFound: the customer deleted it; JobAlreadyEnded.
+    """
+    job = _job(job_id)
+    with transaction.atomic():
+        after = cancel_job(workspace=job.workspace, job_id=job_id)
+        record_act(
+            actor=actor,
+            act="job.cancel",
+            object_kind=OBJECT_KIND,
+            object_id=job_id,
+            object_name=_name(job),
+            reason=reason,
+            before={"state": job.state},
+            after={"state": after.state},
+        )
+    # Once more, now that others can see it.
+    wakeups.wake_job(job_id=job_id)
+
+
+def refund_for_operator(*, job_id: uuid.UUID, actor: User, reason: str) -> int:
+    """Give back all that an ended job cost; returns the micros. Locks the credit account, then the job.
+
+    Raises:
+        NotFound; Conflict: the job has not ended, cost nothing, or was refunded before.
+    """
+    job = _job(job_id)
+    with transaction.atomic():
+        holds.lock_account(workspace_id=job.workspace_id)
+        locked = SynthesisJob.objects.select_for_update(no_key=True).get(pk=job_id)
+        if locked.state not in JOB_ENDED:
+            raise Conflict
+        refunded_micros = refund_job(job_id=job_id)
+        if not refunded_micros:
+            raise Conflict
+        SynthesisJob.objects.filter(pk=job_id).update(charged_micros=0)
+        record_act(
+            actor=actor,
+            act="job.refund",
+            object_kind=OBJECT_KIND,
+            object_id=job_id,
+            object_name=_name(job),
+            reason=reason,
+            before={"charged_micros": locked.charged_micros},
+            after={"charged_micros": 0, "refunded_micros": refunded_micros},
+        )
+    wakeups.wake_job(job_id=job_id)
+    return refunded_micros

@@ -1,0 +1,92 @@
+"""The pages of jobs, and what operators do to them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.models import User
+from portal.console.access import operators_only
+from portal.console.job_acts import JobActForm, cancel_for_operator, refund_for_operator
+from portal.console.job_page import JobPage, read_job
+from portal.console.job_search import JOBS_PER_PAGE, JobSearchForm, find_jobs
+from portal.console.pages import live
+from portal.console.selectors import rows_of
+from portal.lib.clock import database_now
+from portal.lib.display import money_exact
+from portal.lib.errors import Conflict
+from portal.lib.newest_first import page_before
+from tts.errors import JobAlreadyEnded, JobNotFound
+
+CANCEL = "cancel"
+REFUND = "refund"
+
+
+@never_cache
+@require_safe
+@operators_only
+def jobs(request: HttpRequest) -> HttpResponseBase:
+    """Which job do they mean?"""
+    now = database_now()
+    form = JobSearchForm(request.GET)
+    page = page_before(
+        find_jobs(form), moment_field="created_at", before=form.known("before") or "", size=JOBS_PER_PAGE
+    )
+    context = live(now=now, every_s=3 if page.is_first else 0, parts=("job-rows",))
+    rows = rows_of(page.rows, now=now)
+    return render(request, "console/jobs.html", {"form": form, "page": page, "jobs": rows, **context})
+
+
+@never_cache
+@require_safe
+@operators_only
+def job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponseBase:
+    """What happened to this one?"""
+    now = database_now()
+    shown = read_job(job_id, now=now)
+    parts = ("job-state", "job-acts", "segment-rows", "money-rows", "job-audit-rows")
+    context = live(now=now, every_s=3, parts=parts)
+    return render(request, "console/job.html", {"shown": shown, **context})
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@operators_only
+def job_act(request: HttpRequest, job_id: uuid.UUID, act: str) -> HttpResponseBase:
+    """Asks for the reason, says what will happen, and does it."""
+    if act not in (CANCEL, REFUND):
+        raise Http404
+    shown = read_job(job_id, now=database_now())
+    form = JobActForm(request.POST or None)
+    offered = shown.is_live if act == CANCEL else shown.refundable_micros > 0
+    if request.method == "POST" and offered and form.is_valid():
+        _do(request, shown, act, form.cleaned_data["reason"])
+        return redirect("console_job", job_id)
+    context = {"shown": shown, "act_name": act, "offered": offered, "form": form}
+    template = "console/_job_act_form.html" if request.headers.get("HX-Request") else "console/job_act.html"
+    return render(request, template, context, status=200 if offered or request.method != "POST" else 409)
+
+
+def _do(request: HttpRequest, shown: JobPage, act: str, reason: str) -> None:
+    """Do it and say so. What changed in the meantime is said too, and changes nothing."""
+    actor = cast(User, request.user)
+    try:
+        if act == CANCEL:
+            cancel_for_operator(job_id=shown.job.pk, actor=actor, reason=reason)
+            messages.success(
+                request, _("The job is canceled. What it had not used of its hold is free again.")
+            )
+        else:
+            amount_micros = refund_for_operator(job_id=shown.job.pk, actor=actor, reason=reason)
+            amount = money_exact(amount_micros, shown.currency)
+            messages.success(request, _("%(amount)s was given back to the customer.") % {"amount": amount})
+    except (Conflict, JobAlreadyEnded, JobNotFound):
+        messages.warning(request, _("The job had changed in the meantime. Nothing was done."))
