@@ -25,6 +25,7 @@ class Watch:
 
     def __init__(self, *, address: SlotAddress, worker_name: str, keeper: SlotKeeper) -> None:
         self.lease_lost = threading.Event()
+        self.stop_wanted = threading.Event()
         self._address = address
         self._worker_name = worker_name
         self._keeper = keeper
@@ -47,6 +48,7 @@ class Watch:
     def begin(self, attempt_id: uuid.UUID) -> None:
         """This attempt's lease is renewed from now on."""
         self.lease_lost.clear()
+        self.stop_wanted.clear()
         self._attempt_id = attempt_id
 
     def end(self) -> None:
@@ -64,9 +66,14 @@ class Watch:
         attempt_id, before = self._attempt_id, self._view
         if self._heartbeat() != before:
             self._keeper.wake.set()
-        # The attempt may have been settled between the two reads: then its lease is nobody's business.
-        if attempt_id and not attempts.renew_lease(attempt_id=attempt_id) and self._attempt_id == attempt_id:
-            self.lease_lost.set()
+        if attempt_id is None:
+            return
+        # Of an attempt that was settled between the two reads, nothing is anybody's business.
+        if not attempts.renew_lease(attempt_id=attempt_id):
+            if self._attempt_id == attempt_id:
+                self.lease_lost.set()
+        elif attempts.must_stop(attempt_id=attempt_id) and self._attempt_id == attempt_id:
+            self.stop_wanted.set()
 
     def _heartbeat(self) -> SlotView:
         """Say that the worker lives, and read how its device stands. Ends the process when it is another's."""

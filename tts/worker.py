@@ -249,7 +249,8 @@ class Runner:
             if time.monotonic() - looked_at < CANCEL_POLL_S:
                 return
             looked_at = time.monotonic()
-            if self.watch.lease_lost.is_set() or wakeups.is_cancel_flagged(job_id=work.job.pk):
+            wanted = self.watch.lease_lost.is_set() or self.watch.stop_wanted.is_set()
+            if wanted or wakeups.is_cancel_flagged(job_id=work.job.pk):
                 engine.cancel(request.request_id)
 
         deadline_s = DEADLINE_BASE_S + DEADLINE_FACTOR * work.segment.estimate_gpu_ms / 1000

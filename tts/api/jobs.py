@@ -40,6 +40,7 @@ from tts.errors import (
     JobAlreadyEnded,
     JobNotFound,
     QueueFull,
+    TextBlocked,
     VoiceNotFound,
 )
 from tts.selectors.jobs import job_of, jobs_of, receipt_of
@@ -55,6 +56,13 @@ DOWNLOAD = OpenApiParameter(
     OpenApiTypes.STR,
     OpenApiParameter.QUERY,
     description="Given: to be saved as a file, not played.",
+)
+CANCEL_ON_CLOSE = OpenApiParameter(
+    "cancel_on_close",
+    OpenApiTypes.BOOL,
+    OpenApiParameter.QUERY,
+    default=False,
+    description="Cancel the job when this connection ends before the audio does. What was spoken is charged.",
 )
 LAST_EVENT_ID = OpenApiParameter(
     "Last-Event-ID",
@@ -109,6 +117,7 @@ class JobsView(ListView):
                 VoiceNotFound,
                 IdempotencyKeyReused,
                 QueueFull,
+                TextBlocked,
                 NoPrice,
             ),
         },
@@ -189,13 +198,16 @@ class JobStreamView(ApiView):
         tags=["jobs"],
         summary="Hear a job while it is made",
         description=LIVE,
+        parameters=[CANCEL_ON_CLOSE],
         responses={
             (200, "audio/wav"): OpenApiResponse(OpenApiTypes.BINARY, description="Chunks as they are made."),
             **problems(JobNotFound, AudioNotReady, TooManyStreams),
         },
     )
     def get(self, request: Request, job_id: uuid.UUID) -> HttpResponseBase:
-        return job_stream_response(request._request, job_of(require_workspace(request), job_id))
+        cancel_on_close = request.query_params.get("cancel_on_close", "").lower() in ("1", "true")
+        job = job_of(require_workspace(request), job_id)
+        return job_stream_response(request._request, job, cancel_on_close=cancel_on_close)
 
 
 class JobEventsView(ApiView):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from billing.errors import HoldNotOpen
@@ -27,6 +27,7 @@ from tts.services.bind import release_slot
 from tts.services.endings import end_job, end_job_if_complete, keep_what_was_spoken
 from tts.states import (
     ATTEMPT_LIVE,
+    JOB_ENDED,
     JOB_LIVE,
     LEASE_SECONDS,
     MAX_ATTEMPTS,
@@ -101,7 +102,7 @@ def _claim(attempt_id: uuid.UUID) -> bool:
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(_CLAIM, {"attempt": attempt_id, "lease_s": LEASE_SECONDS})
-            claimed = cursor.rowcount == 1
+            claimed = bool(cursor.rowcount == 1)
         if not claimed:
             # Nothing of it stays, such as a job that began.
             transaction.set_rollback(True)
@@ -116,8 +117,10 @@ def renew_lease(*, attempt_id: uuid.UUID) -> bool:
     return renewed == 1
 
 
-def is_cancel_requested(*, attempt_id: uuid.UUID) -> bool:
-    return Attempt.objects.filter(pk=attempt_id, job__cancel_requested_at__isnull=False).exists()
+def must_stop(*, attempt_id: uuid.UUID) -> bool:
+    """Whether a running attempt's job was canceled or has ended: what Redis may have forgotten to tell its worker."""
+    over = Q(job__cancel_requested_at__isnull=False) | Q(job__state__in=JOB_ENDED)
+    return Attempt.objects.filter(over, pk=attempt_id, state=AttemptState.RUNNING).exists()
 
 
 def note_first_chunk(*, attempt: Attempt) -> None:

@@ -22,6 +22,7 @@ from tts.services.bind import bind_idle_slots
 from tts.services.endings import end_job_if_complete, jobs_to_end
 from tts.services.health import finish_drains
 from tts.services.jobs import delete_job_files
+from tts.services.partial_audio import publish_partial_audio
 from tts.states import ATTEMPT_LIVE, DEVICE_HEARTBEAT_SECONDS, JOB_ENDED, DeviceState
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ def sweep() -> Counter[str]:
         "slots_freed": free_stale_slots,
         "drains_finished": finish_drains,
         "jobs_ended": lambda: sum(end_job_if_complete(job_id=job_id) for job_id in jobs_to_end()),
+        "partial_audio_published": publish_partial_audio,
         "holds_released": lambda: release_stale_holds(
             ended_job_ids=SynthesisJob.objects.filter(state__in=JOB_ENDED).values("pk")
         ),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import BinaryIO
 
 from django.contrib.auth.decorators import login_required
@@ -17,10 +18,11 @@ from portal.lib.ranges import ranged_response
 from portal.lib.sse import event_stream_response, open_stream_response
 from tts import storage
 from tts.audio.wav import wav_header
-from tts.errors import AudioNotReady, VoiceNotFound
+from tts.errors import AudioNotReady, JobAlreadyEnded, JobNotFound, VoiceNotFound
 from tts.models import SynthesisJob, Voice, VoiceKind
 from tts.selectors.jobs import job_of
 from tts.selectors.voices import voice_of
+from tts.services.jobs import cancel_job
 from tts.services.streams import SAMPLE_RATE_HZ, job_audio, job_events
 from tts.states import JOB_ENDED
 
@@ -91,19 +93,36 @@ def job_events_response(request: HttpRequest, job: SynthesisJob) -> HttpResponse
     return event_stream_response(request, events, workspace_id=job.workspace_id)
 
 
-def job_stream_response(request: HttpRequest, job: SynthesisJob) -> HttpResponseBase:
+def job_stream_response(
+    request: HttpRequest, job: SynthesisJob, *, cancel_on_close: bool = False
+) -> HttpResponseBase:
     """The job's audio while it is made: one WAV header without a length, then samples as they come.
 
-    Raises AudioNotReady where the job has ended and left none, TooManyStreams.
+    `cancel_on_close`: a listener who hangs up before the end cancels the job. Raises AudioNotReady where the job has
+    ended and left none, TooManyStreams.
     """
     if job.state in JOB_ENDED and not job.audio_key:
         raise AudioNotReady
-    return open_stream_response(request, _live_wav(job), workspace_id=job.workspace_id, content_type=WAV_TYPE)
+    chunks = _live_wav(job)
+    if cancel_on_close:
+        chunks = _canceling(chunks, job)
+    return open_stream_response(request, chunks, workspace_id=job.workspace_id, content_type=WAV_TYPE)
 
 
-def _live_wav(job: SynthesisJob) -> Iterator[bytes]:
+def _live_wav(job: SynthesisJob) -> Generator[bytes, None, None]:
     yield wav_header(pcm_bytes=None, sample_rate_hz=SAMPLE_RATE_HZ)
     yield from job_audio(job)
+
+
+def _canceling(chunks: Generator[bytes, None, None], job: SynthesisJob) -> Generator[bytes]:
+    """The same chunks; whoever closes this before its end cancels the job."""
+    try:
+        yield from chunks
+    except GeneratorExit:
+        # Another listener, or the customer, may have ended it before.
+        with contextlib.suppress(JobAlreadyEnded, JobNotFound):
+            cancel_job(workspace=job.workspace, job_id=job.pk)
+        raise
 
 
 @login_required
