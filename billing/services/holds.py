@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 
-from django.db.models import F
-from django.db.models.functions import Now
+from django.db import connection, transaction
 
 from billing.errors import HoldNotOpen, InsufficientCredit
-from billing.models import CreditAccount, Hold, HoldState, LedgerAccount, TransactionKind
+from billing.models import CreditAccount, Hold, LedgerAccount, TransactionKind
 from billing.services import ledger
 from portal.lib import transactions
 from portal.lib.display import money_exact
@@ -63,21 +63,11 @@ def capture(*, job_id: uuid.UUID, attempt_id: uuid.UUID, amount_micros: int) -> 
     """
     if amount_micros < 0:
         raise ValueError("a capture takes money, it never gives any")
-    hold = Hold.objects.get(job_id=job_id)
     # Lock order: the credit account first, then the hold, so that a capture and a release cannot cross.
-    lock_account(workspace_id=hold.workspace_id)
-    hold = Hold.objects.select_for_update(no_key=True).get(pk=hold.pk)
-    if hold.state != HoldState.OPEN:
+    outcome, charged = _call("billing_capture(%s, %s, %s)", [job_id, attempt_id, amount_micros])
+    if outcome == "hold_not_open":
         raise HoldNotOpen
-    charged = min(amount_micros, hold.amount_micros - hold.captured_micros)
-    ledger.post(
-        workspace_id=hold.workspace_id,
-        kind=TransactionKind.CAPTURE,
-        idempotency_key=f"capture:{attempt_id}",
-        job_id=job_id,
-        entries={LedgerAccount.HELD: -charged, LedgerAccount.REVENUE: charged},
-    )
-    Hold.objects.filter(pk=hold.pk).update(captured_micros=F("captured_micros") + charged)
+    _expect_posted(outcome, job_id)
     return charged
 
 
@@ -86,19 +76,29 @@ def release(*, job_id: uuid.UUID) -> int:
 
     Call inside a transaction, before any tts row is locked: locks the credit account.
     """
-    hold = Hold.objects.get(job_id=job_id)
-    lock_account(workspace_id=hold.workspace_id)
-    hold = Hold.objects.select_for_update(no_key=True).get(pk=hold.pk)
-    if hold.state != HoldState.OPEN:
+    outcome, released = _call("billing_release(%s)", [job_id])
+    if outcome == "hold_not_open":
         return 0
-    rest = hold.amount_micros - hold.captured_micros
-    if rest:
-        ledger.post(
-            workspace_id=hold.workspace_id,
-            kind=TransactionKind.RELEASE,
-            idempotency_key=f"release:{job_id}",
-            job_id=job_id,
-            entries={LedgerAccount.HELD: -rest, LedgerAccount.AVAILABLE: rest},
+    _expect_posted(outcome, job_id)
+    return released
+
+
+def _call(function: str, arguments: Sequence[uuid.UUID | int]) -> tuple[str, int]:
+    """The outcome and the micros of one of the database's functions on holds. Needs the caller's transaction."""
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError(
+            "money moves together with what it is for: open a transaction"
         )
-    Hold.objects.filter(pk=hold.pk).update(state=HoldState.CLOSED, closed_at=Now())
-    return rest
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {function}", arguments)  # noqa: S608 - named above, never by a caller
+        outcome, micros = cursor.fetchone()
+    return outcome, micros
+
+
+def _expect_posted(outcome: str, job_id: uuid.UUID) -> None:
+    if outcome == "no_hold":
+        raise Hold.DoesNotExist(f"job {job_id} has no hold")
+    if outcome == "already_posted":
+        raise ledger.AlreadyPosted
+    if outcome != "posted":
+        raise ledger.BalanceTooLow

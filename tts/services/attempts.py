@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import uuid
-from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import connection, transaction
@@ -15,15 +14,14 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from billing.errors import HoldNotOpen
-from billing.models import UsageRecord
 from billing.pricing import price_gpu_ms
 from billing.selectors.prices import rate_for
 from billing.services import holds
 from billing.services.ledger import AlreadyPosted
-from billing.services.usage import record_usage
-from tts.models import Attempt, Segment, SynthesisJob, Voice
+from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import wakeups
 from tts.services.bind import release_slot
+from tts.services.closing import Fenced, Outcome, Work, close, closed_attempt, record
 from tts.services.endings import end_job, end_job_if_complete, keep_what_was_spoken
 from tts.states import (
     ATTEMPT_LIVE,
@@ -36,33 +34,22 @@ from tts.states import (
     SegmentState,
 )
 
+__all__ = [
+    "Fenced",
+    "Outcome",
+    "Work",
+    "abandon_attempt",
+    "claim_attempt",
+    "expired_attempts",
+    "fail_attempt",
+    "finish_attempt",
+    "lose_attempt",
+    "must_stop",
+    "note_first_chunk",
+    "renew_lease",
+    "stop_attempt",
+]
 logger = logging.getLogger(__name__)
-
-
-class Fenced(Exception):
-    """The attempt is no longer the live one of its segment: somebody else has it, or the job has ended."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """All that a worker needs to speak an attempt."""
-
-    attempt: Attempt
-    segment: Segment
-    job: SynthesisJob
-    voice: Voice
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the engine measured: whole milliseconds of device time and of audio, and where the audio was stored."""
-
-    gpu_ms: int
-    audio_ms: int
-    audio_key: str = ""
-    first_chunk_gpu_ms: int | None = None
-    peaks: list[int] | None = None
-
 
 # One statement: it stands between the wire and the engine, where the device waits. The job's row is written by its
 # first segment only; a job that was canceled meanwhile is not started.
@@ -70,7 +57,7 @@ _CLAIM = """
 WITH wanted AS (
     SELECT id, job_id, segment_id, attempt_number FROM tts_attempt WHERE id = %(attempt)s AND state = 'bound'
 ), begun AS (
-    UPDATE tts_synthesisjob j SET state = 'running', started_at = COALESCE(j.started_at, now())
+    UPDATE tts_synthesisjob j SET state = 'running', started_at = COALESCE(j.started_at, statement_timestamp())
     FROM wanted WHERE j.id = wanted.job_id AND j.state = 'queued' AND j.cancel_requested_at IS NULL
     RETURNING j.id
 ), live AS (
@@ -82,8 +69,8 @@ WITH wanted AS (
     WHERE s.id = wanted.segment_id AND s.attempt_number = wanted.attempt_number AND s.state = 'bound'
     RETURNING s.id
 )
-UPDATE tts_attempt a SET state = 'running', started_at = now(),
-    leased_until = now() + make_interval(secs => %(lease_s)s)
+UPDATE tts_attempt a SET state = 'running', started_at = statement_timestamp(),
+    leased_until = statement_timestamp() + make_interval(secs => %(lease_s)s)
 FROM claimed WHERE a.id = %(attempt)s AND a.state = 'bound'
 """
 
@@ -137,19 +124,18 @@ def finish_attempt(*, work: Work, outcome: Outcome) -> None:
     with transaction.atomic():
         charged = _charge(work, outcome)
         job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
-        _close(
+        closed = close(
             work,
             outcome,
             segment_state=SegmentState.SUCCEEDED,
             attempt_state=AttemptState.SUCCEEDED,
             charged=charged,
         )
-        _record(work, outcome, billable=True)
+        record(work, outcome, closed, billable=True)
         _add_to_job(work, outcome, charged=charged, segments_done=1)
         if job.segment_count == 1:
             # The one segment's file is the job's file; longer ones are put together after the commit.
             end_job(job_id=job.pk, state=JobState.SUCCEEDED, audio_key=outcome.audio_key, peaks=outcome.peaks)
-        _free_slot(work.attempt)
     if work.job.segment_count > 1:
         end_job_if_complete(job_id=work.job.pk)
     wakeups.wake_job(job_id=work.job.pk)
@@ -165,7 +151,7 @@ def stop_attempt(*, work: Work, outcome: Outcome, error_code: str) -> None:
     with transaction.atomic():
         charged = _charge(work, outcome)
         job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
-        _close(
+        closed = close(
             work,
             outcome,
             segment_state=SegmentState.CANCELED if canceled else SegmentState.FAILED,
@@ -173,7 +159,7 @@ def stop_attempt(*, work: Work, outcome: Outcome, error_code: str) -> None:
             charged=charged,
             error_code=error_code,
         )
-        _record(work, outcome, billable=True)
+        record(work, outcome, closed, billable=True)
         _add_to_job(work, outcome, charged=charged, segments_done=0)
         kept = outcome.audio_key if job.segment_count == 1 else ""
         # A canceled job ends with its last attempt, so that each of them is paid for what it used.
@@ -185,7 +171,6 @@ def stop_attempt(*, work: Work, outcome: Outcome, error_code: str) -> None:
                 audio_key=kept,
                 peaks=outcome.peaks if kept else None,
             )
-        _free_slot(work.attempt)
     if work.job.segment_count > 1:
         keep_what_was_spoken(job_id=work.job.pk)
     wakeups.wake_job(job_id=work.job.pk)
@@ -215,7 +200,7 @@ def fail_attempt(
         tries = Attempt.objects.filter(segment_id=work.segment.pk, started_at__isnull=False).count()
         canceled = job.cancel_requested_at is not None
         again = not blame_user and not give_up_as and not canceled and tries < MAX_ATTEMPTS
-        _close(
+        closed = close(
             work,
             outcome,
             segment_state=SegmentState.QUEUED if again else SegmentState.FAILED,
@@ -225,7 +210,7 @@ def fail_attempt(
             error_detail=error_detail,
             expired=expired,
         )
-        _record(work, outcome, billable=False)
+        record(work, outcome, closed, billable=False)
         if canceled and not _has_attempts_in_hand(job):
             end_job(job_id=job.pk, state=JobState.CANCELED)
         elif not canceled and not again:
@@ -235,7 +220,6 @@ def fail_attempt(
                 error_code=error_code if blame_user else give_up_as or "engine_failed",
                 refund=not blame_user,
             )
-        _free_slot(work.attempt)
     logger.warning(
         "attempt_failed",
         extra={
@@ -257,8 +241,8 @@ def abandon_attempt(*, attempt: Attempt, gpu_ms: int = 0) -> None:
         )
         if closed:
             work = Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
-            _record(work, Outcome(gpu_ms=gpu_ms, audio_ms=0), billable=False)
-        _free_slot(attempt)
+            record(work, Outcome(gpu_ms=gpu_ms, audio_ms=0), closed_attempt(attempt.pk), billable=False)
+        release_slot(device_id=attempt.device_id, slot_number=attempt.slot_number, attempt_id=attempt.pk)
 
 
 def expired_attempts() -> list[Attempt]:
@@ -308,75 +292,3 @@ def _charge(work: Work, outcome: Outcome) -> int:
         )
     except (HoldNotOpen, AlreadyPosted) as error:
         raise Fenced from error
-
-
-def _close(
-    work: Work,
-    outcome: Outcome,
-    *,
-    segment_state: SegmentState,
-    attempt_state: AttemptState,
-    charged: int,
-    error_code: str = "",
-    error_detail: str = "",
-    expired: bool = False,
-) -> None:
-    """Move segment and attempt on together. The segment's attempt number is the fence."""
-    done = segment_state == SegmentState.SUCCEEDED
-    moved = Segment.objects.filter(
-        pk=work.segment.pk,
-        attempt_number=work.attempt.attempt_number,
-        state__in=[SegmentState.BOUND, SegmentState.RUNNING],
-    ).update(
-        state=segment_state,
-        gpu_ms=outcome.gpu_ms if done else 0,
-        audio_ms=outcome.audio_ms if done else 0,
-        audio_key=outcome.audio_key if done else "",
-    )
-    live = Attempt.objects.filter(pk=work.attempt.pk, state__in=ATTEMPT_LIVE)
-    if expired:
-        live = live.filter(leased_until__lt=Now())
-    ended = live.update(
-        state=attempt_state,
-        finished_at=Now(),
-        gpu_ms=outcome.gpu_ms,
-        audio_ms=outcome.audio_ms,
-        audio_key=outcome.audio_key,
-        first_chunk_gpu_ms=outcome.first_chunk_gpu_ms,
-        charged_micros=charged,
-        error_code=error_code,
-        error_detail=error_detail[:500],
-    )
-    if moved != 1 or ended != 1:
-        raise Fenced
-
-
-def _record(work: Work, outcome: Outcome, *, billable: bool) -> None:
-    """Write down what the attempt consumed; one that no worker ever claimed consumed nothing."""
-    attempt = Attempt.objects.select_related("device").get(pk=work.attempt.pk)
-    if attempt.started_at is None:
-        return
-    stored = record_usage(
-        UsageRecord(
-            attempt_id=attempt.pk,
-            job_id=work.job.pk,
-            workspace_id=work.job.workspace_id,
-            voice_id=work.job.voice_id,
-            user_id=work.job.created_by_id,
-            api_key_id=work.job.api_key_id,
-            device_name=attempt.device.name,
-            job_class=work.job.job_class,
-            billable=billable,
-            gpu_ms=outcome.gpu_ms,
-            audio_ms=outcome.audio_ms,
-            characters=work.segment.characters,
-            started_at=attempt.started_at,
-            finished_at=attempt.finished_at or attempt.started_at,
-        )
-    )
-    if not stored:
-        raise Fenced
-
-
-def _free_slot(attempt: Attempt) -> None:
-    release_slot(device_id=attempt.device_id, slot_number=attempt.slot_number, attempt_id=attempt.pk)

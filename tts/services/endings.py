@@ -48,6 +48,17 @@ def end_job(
         return False
     if refund and refund_job(job_id=job_id):
         SynthesisJob.objects.filter(pk=job_id).update(charged_micros=0)
+    # A job that succeeded has nothing left to close, unless it was deleted while it was spoken.
+    if (
+        state != JobState.SUCCEEDED
+        or SynthesisJob.objects.filter(pk=job_id, deleted_at__isnull=False).exists()
+    ):
+        _close_what_is_left(job_id)
+    logger.info("job_ended", extra={"job_id": job_id, "state": state, "error_code": error_code})
+    return True
+
+
+def _close_what_is_left(job_id: uuid.UUID) -> None:
     Segment.objects.filter(job_id=job_id, state__in=SEGMENT_LIVE).update(state=SegmentState.CANCELED)
     # A segment that was being spoken when its job was deleted kept its text for a worker; nobody needs it now.
     Segment.objects.filter(job_id=job_id, job__deleted_at__isnull=False).update(text="")
@@ -56,8 +67,6 @@ def end_job(
     )
     if Attempt.objects.filter(job_id=job_id, state=AttemptState.RUNNING).exists():
         transaction.on_commit(lambda: wakeups.flag_cancel(job_id=job_id), robust=True)
-    logger.info("job_ended", extra={"job_id": job_id, "state": state, "error_code": error_code})
-    return True
 
 
 def end_job_if_complete(*, job_id: uuid.UUID) -> bool:

@@ -1,0 +1,156 @@
+"""Closing an attempt: segment, attempt and slot move on together, and what was consumed is written down.
+
+The fence is the segment's attempt number: whoever holds an older one changes nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+
+from billing.models import UsageRecord
+from billing.services.usage import record_usage
+from tts.models import Attempt, Segment, SynthesisJob, Voice
+from tts.states import AttemptState, SegmentState
+
+
+class Fenced(Exception):
+    """The attempt is no longer the live one of its segment: somebody else has it, or the job has ended."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that a worker needs to speak an attempt."""
+
+    attempt: Attempt
+    segment: Segment
+    job: SynthesisJob
+    voice: Voice
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the engine measured: whole milliseconds of device time and of audio, and where the audio was stored."""
+
+    gpu_ms: int
+    audio_ms: int
+    audio_key: str = ""
+    first_chunk_gpu_ms: int | None = None
+    peaks: list[int] | None = None
+
+
+@dataclass(frozen=True)
+class Closed:
+    """An attempt's end as it was written. `started_at` None: no worker ever claimed it."""
+
+    started_at: datetime | None
+    finished_at: datetime
+    device_name: str
+
+
+# One statement: while it is being settled, a device may be waiting for its next segment.
+_CLOSE = """
+WITH moved AS (
+    UPDATE tts_segment SET state = %(segment_state)s, gpu_ms = %(kept_gpu_ms)s, audio_ms = %(kept_audio_ms)s,
+        audio_key = %(kept_audio_key)s
+    WHERE id = %(segment)s AND attempt_number = %(number)s AND state IN ('bound', 'running')
+    RETURNING id
+), ended AS (
+    UPDATE tts_attempt a SET state = %(attempt_state)s, finished_at = statement_timestamp(), gpu_ms = %(gpu_ms)s,
+        audio_ms = %(audio_ms)s, audio_key = %(audio_key)s, first_chunk_gpu_ms = %(first_chunk_gpu_ms)s,
+        charged_micros = %(charged)s, error_code = %(error_code)s, error_detail = %(error_detail)s
+    FROM moved
+    WHERE a.id = %(attempt)s AND a.state IN ('bound', 'running')
+        AND (NOT %(expired)s OR a.leased_until < statement_timestamp())
+    RETURNING a.id, a.started_at, a.finished_at, a.device_id, a.slot_number
+), freed AS (
+    UPDATE tts_deviceslot s SET attempt_id = NULL FROM ended
+    WHERE s.device_id = ended.device_id AND s.number = ended.slot_number AND s.attempt_id = ended.id
+)
+SELECT ended.started_at, ended.finished_at, d.name FROM ended JOIN tts_device d ON d.id = ended.device_id
+"""
+
+
+def close(
+    work: Work,
+    outcome: Outcome,
+    *,
+    segment_state: SegmentState,
+    attempt_state: AttemptState,
+    charged: int,
+    error_code: str = "",
+    error_detail: str = "",
+    expired: bool = False,
+) -> Closed:
+    """Move segment and attempt on and free the slot. Call inside a transaction.
+
+    `expired`: only if the lease has run out. Raises Fenced when the attempt is not the live one of its segment; the
+    caller's transaction must not be committed then.
+    """
+    done = segment_state == SegmentState.SUCCEEDED
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _CLOSE,
+            {
+                "segment": work.segment.pk,
+                "number": work.attempt.attempt_number,
+                "segment_state": segment_state.value,
+                "kept_gpu_ms": outcome.gpu_ms if done else 0,
+                "kept_audio_ms": outcome.audio_ms if done else 0,
+                "kept_audio_key": outcome.audio_key if done else "",
+                "attempt": work.attempt.pk,
+                "attempt_state": attempt_state.value,
+                "gpu_ms": outcome.gpu_ms,
+                "audio_ms": outcome.audio_ms,
+                "audio_key": outcome.audio_key,
+                "first_chunk_gpu_ms": outcome.first_chunk_gpu_ms,
+                "charged": charged,
+                "error_code": error_code,
+                "error_detail": error_detail[:500],
+                "expired": expired,
+            },
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise Fenced
+    return Closed(*row)
+
+
+def closed_attempt(attempt_id: uuid.UUID) -> Closed:
+    """How an attempt ended that was closed before."""
+    attempt = Attempt.objects.select_related("device").get(pk=attempt_id)
+    if attempt.finished_at is None:
+        raise ValueError("the attempt is still live")
+    return Closed(attempt.started_at, attempt.finished_at, attempt.device.name)
+
+
+def record(work: Work, outcome: Outcome, closed: Closed, *, billable: bool) -> None:
+    """Write down what the attempt consumed; one that no worker ever claimed consumed nothing.
+
+    Raises Fenced when that was done before.
+    """
+    if closed.started_at is None:
+        return
+    stored = record_usage(
+        UsageRecord(
+            attempt_id=work.attempt.pk,
+            job_id=work.job.pk,
+            workspace_id=work.job.workspace_id,
+            voice_id=work.job.voice_id,
+            user_id=work.job.created_by_id,
+            api_key_id=work.job.api_key_id,
+            device_name=closed.device_name,
+            job_class=work.job.job_class,
+            billable=billable,
+            gpu_ms=outcome.gpu_ms,
+            audio_ms=outcome.audio_ms,
+            characters=work.segment.characters,
+            started_at=closed.started_at,
+            finished_at=closed.finished_at,
+        )
+    )
+    if not stored:
+        raise Fenced
