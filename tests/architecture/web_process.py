@@ -1,7 +1,8 @@
 """Run in a process of its own: be the web process for a while, then print what it loaded as one JSON object.
 
 Imports portal.wsgi and the module of every management command, resolves every address, asks for each that
-takes no argument (by nobody and by an operator), and imports every module of the product outside the engines.
+takes no argument (by nobody and by an operator), and imports every module of the product outside the engines and
+the node's agent, which need what is not installed on a web host.
 Standard input is a JSON object: every attempt to import one of `noted` is noted with its place, even where the
 code would have caught the failure; those of `hidden` are not installed on a web host, so they are not found here.
 """
@@ -45,12 +46,13 @@ import portal.wsgi  # noqa: E402, F401  # the web process, as gunicorn starts it
 
 
 def product_modules() -> Iterator[str]:
-    """Every module of the product but the engines; of those, what the rest loads by itself is loaded too."""
+    """Every module of the product but the engines and the agent; of those, what the rest loads by itself is loaded
+    too."""
     for name in ("portal", "accounts", "billing", "tts"):
         package = importlib.import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}.", onerror=lambda name: None):
             starts_something = module.name.endswith("__main__") or module.name.startswith("portal.settings.")
-            if not module.name.startswith("tts.engine") and not starts_something:
+            if not module.name.startswith(("tts.engine", "tts.node.")) and not starts_something:
                 yield module.name
 
 
