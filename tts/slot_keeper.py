@@ -36,6 +36,8 @@ STOP_GRACE_S = 3.0
 LOOK_EVERY_S = float(os.environ.get("VOICEPOOL_MEMORY_LOOK_S", "5"))
 # After a recycling or a swap that could not be made, before the next try.
 PAUSE_S = 60.0
+# As many others as may recycle at once do so: before asking again.
+WAIT_FOR_TURN_S = 5.0
 EXIT_SUPERSEDED = 71
 EXIT_UNKILLABLE = 72
 EXIT_ENGINE_FAILED = 73
@@ -124,6 +126,12 @@ class SlotKeeper:
         self._let_go(grace_s=0)
         self.wake.set()
 
+    def discard_dead(self) -> bool:
+        """Whether the slot is without a living engine; one found dead is discarded. While `in_use` is held."""
+        if self._kept is not None and not self._kept.process.alive:
+            self.discard("the engine ended while it had nothing to do")
+        return self._kept is None
+
     def hold_back(self) -> None:
         """The worker is to end: nothing more is bound to its slot. What it speaks goes on."""
         self._stopping = True
@@ -160,8 +168,7 @@ class SlotKeeper:
             return bool(health.finish_drains(device_id=self._address.device_id))
         if self._kept is not None and not self._kept.process.alive:
             with self.in_use:
-                if self._kept is not None and not self._kept.process.alive:
-                    self.discard("the engine ended while it had nothing to do")
+                self.discard_dead()
         if self._kept is None:
             self._bring_up_or_exit()
             return True
@@ -222,6 +229,7 @@ class SlotKeeper:
     def _recycle(self, old: Kept, view: SlotView, reason: str) -> bool:
         """Replace the engine by a fresh one of its kind, warm before the old one ends where there is room for two."""
         if not slots.begin_recycling(**self._slot):
+            self._not_before = time.monotonic() + WAIT_FOR_TURN_S
             return False
         detail = f"{reason}; {old.age.memory_text()}"
         replaced = False
@@ -252,21 +260,22 @@ class SlotKeeper:
         a slot that cannot speak. Raises EngineFailure, CanaryFailedError: the old one serves on, if it could stay."""
         fresh = self._warmed(name) if self._has_room(view, name) else None
         try:
-            return self._change_over(old, fresh, name)
+            return self._change_over(fresh, name)
         finally:
             for kept in (old, fresh):
                 if kept is not None and kept is not self._kept:
                     self._end(kept.process, grace_s=STOP_GRACE_S)
 
-    def _change_over(self, old: Kept, fresh: Kept | None, name: str) -> bool:
-        """Give the slot to `fresh`, or to one that is brought up once the old one has made room."""
+    def _change_over(self, fresh: Kept | None, name: str) -> bool:
+        """Give the slot to `fresh`, or to one that is brought up once the old one has made room.
+
+        It makes no difference whether the old one is still there, or died meanwhile and was discarded.
+        """
         if self._stopping:
             return False
         self._ready = False
         slots.hold_slot_back(**self._slot)
         with self.in_use:
-            if self._kept is not old:  # it died meanwhile, and was discarded
-                return False
             if fresh is None:
                 health.take_back(device_id=self._address.device_id, slot_number=self._address.slot_number)
                 slots.slot_not_ready(**self._slot)

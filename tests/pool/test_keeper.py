@@ -73,6 +73,26 @@ def test_an_engine_is_recycled_under_a_stream_of_work_and_no_request_fails(
     assert_books_balance()
 
 
+def test_an_engine_that_dies_while_its_successor_is_warmed_is_followed_by_it(
+    pool: Pool, submit: Submit, voice: Voice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOICEPOOL_RECYCLE_AFTER_SEGMENTS", "1")
+    pool.start_node(engine_settings={"load_ms": 3000})
+    pool.start_clock()
+    wait_for(ready_device_count, what="a ready device")
+    first = engine_pid()
+    assert ended(submit("The only one before the change.")).state == JobState.SUCCEEDED
+    wait_for(lambda: DeviceSlot.objects.get().recycling_since, what="the recycling")
+    os.kill(first, signal.SIGKILL)
+    job = ended(submit("The first one after it."))
+    assert job.state == JobState.SUCCEEDED
+    assert_right_audio(job, voice)
+    # What the dead engine could not take was given back before it was begun.
+    assert Attempt.objects.filter(job=job, started_at__isnull=False).count() == 1
+    assert not DeviceEvent.objects.filter(kind="strike").exists()
+    assert_books_balance()
+
+
 def test_an_engine_that_leaks_is_recycled_and_its_memory_is_back(
     pool: Pool, submit: Submit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

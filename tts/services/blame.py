@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from tts.models import Attempt, Segment
 from tts.models.operations import PoisonText
 from tts.selectors.devices import ready_devices
-from tts.states import AttemptState
+from tts.states import MAX_ATTEMPTS, AttemptState
 
 # Ends of attempts that cost a device its engine process.
 KILLING_CODES = ("engine_died", "engine_hung_no_progress", "engine_hung_deadline", "gpu_oom")
@@ -45,7 +45,8 @@ def devices_to_avoid(segment_id: int) -> list[int]:
 def is_poison(*, segment: Segment, device_id: int) -> bool:
     """Whether a segment that has just killed this device's engine, in an attempt not settled yet, is to be given up.
 
-    It is when it killed two different devices, or this one twice and there is no other that takes work.
+    It is when it killed two different devices, or this one twice and there is no other that takes work, or any as
+    often as a segment is tried.
     """
     killed = list(
         Attempt.objects.filter(segment=segment, error_code__in=KILLING_CODES).values_list(
@@ -53,7 +54,7 @@ def is_poison(*, segment: Segment, device_id: int) -> bool:
         )
     )
     killed.append(device_id)
-    if len(set(killed)) >= POISON_KILLS:
+    if len(set(killed)) >= POISON_KILLS or len(killed) >= max(POISON_KILLS, MAX_ATTEMPTS):
         return True
     return len(killed) >= POISON_KILLS and not ready_devices().exclude(pk__in=killed).exists()
 
