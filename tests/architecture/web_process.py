@@ -2,7 +2,7 @@
 
 Imports portal.wsgi and the module of every management command, resolves every address, asks for each that
 takes no argument (by nobody and by an operator), and imports every module of the product outside the engines and
-the node's agent, which need what is not installed on a web host.
+the node's two that use NVML's bindings, which need what is not installed on a web host.
 Standard input is a JSON object: every attempt to import one of `noted` is noted with its place, even where the
 code would have caught the failure; those of `hidden` are not installed on a web host, so they are not found here.
 """
@@ -23,6 +23,7 @@ from typing import Any
 GIVEN = json.load(sys.stdin)
 NOTED = frozenset(GIVEN["noted"])
 HIDDEN = frozenset(GIVEN["hidden"])
+GPU_HOSTS_ONLY = ("tts.engine", "tts.node.nvml", "tts.node.hardware_watch")
 attempts: dict[str, str] = {}
 
 
@@ -46,13 +47,12 @@ import portal.wsgi  # noqa: E402, F401  # the web process, as gunicorn starts it
 
 
 def product_modules() -> Iterator[str]:
-    """Every module of the product but the engines and the agent; of those, what the rest loads by itself is loaded
-    too."""
+    """Every module of the product but those; of them, what the rest loads by itself is loaded too."""
     for name in ("portal", "accounts", "billing", "tts"):
         package = importlib.import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}.", onerror=lambda name: None):
             starts_something = module.name.endswith("__main__") or module.name.startswith("portal.settings.")
-            if not module.name.startswith(("tts.engine", "tts.node.")) and not starts_something:
+            if not module.name.startswith(GPU_HOSTS_ONLY) and not starts_something:
                 yield module.name
 
 

@@ -10,15 +10,14 @@ import logging
 import subprocess
 import threading
 import time
+from typing import TYPE_CHECKING
 
 import redis
 from django.db import DatabaseError, close_old_connections
 
 from tts.models import DeviceEventKind, DeviceKind
 from tts.node.discovery import find_devices
-from tts.node.hardware_watch import HardwareWatch
 from tts.node.managed_device import ManagedDevice
-from tts.node.nvml import GpuFault
 from tts.node.orders import Orders
 from tts.node.readings import cpu_reading, gpu_reading
 from tts.node.settings import NodeSettings
@@ -29,6 +28,10 @@ from tts.services.node_state import stop_missing_devices
 from tts.services.node_wakeups import wait_for_wake
 from tts.services.telemetry import DeviceReading, store_readings
 from tts.states import DeviceState
+
+if TYPE_CHECKING:
+    from tts.node.hardware_watch import HardwareWatch
+    from tts.node.nvml import GpuFault
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +50,7 @@ class NodeAgent:
         self.stop_requested = threading.Event()
         self._devices: dict[int, ManagedDevice] = {}
         self._orders = Orders(devices=self._devices, settings=settings)
-        self._watch = HardwareWatch([])
+        self._watch: HardwareWatch | None = None
         self._faults: list[GpuFault] = []
         self._commands_wait = threading.Event()
 
@@ -58,7 +61,6 @@ class NodeAgent:
             ImproperlyConfigured: the node's settings and the host do not fit.
         """
         self._register()
-        self._watch.start()
         threading.Thread(target=self._wait_for_commands, name="commands", daemon=True).start()
         beat_at = 0.0
         try:
@@ -88,7 +90,13 @@ class NodeAgent:
             )
             self._devices[device.pk] = ManagedDevice(device=device, settings=self.settings, read=self._read)
         stop_missing_devices(node_name=self.settings.node_name, found=[one.name for one in found])
-        self._watch = HardwareWatch([one.name for one in found if one.kind == DeviceKind.GPU])
+        gpus = [one.name for one in found if one.kind == DeviceKind.GPU]
+        if gpus:
+            # Only here, as in tts.node.discovery.
+            from tts.node.hardware_watch import HardwareWatch
+
+            self._watch = HardwareWatch(gpus)
+            self._watch.start()
 
     # --- every two seconds
 
@@ -112,13 +120,15 @@ class NodeAgent:
     def _read(self, managed: ManagedDevice) -> DeviceReading | None:
         if managed.device.kind == DeviceKind.CPU:
             return cpu_reading(used_bytes=managed.memory_used_bytes())
-        told = self._watch.reading(managed.device.name)
+        told = self._watch.reading(managed.device.name) if self._watch is not None else None
         return gpu_reading(told) if told is not None else None
 
     # --- sick hardware
 
     def _judge_hardware(self) -> None:
         """Quarantine the devices whose driver reported a fault, or does not reach them any more."""
+        if self._watch is None:
+            return
         # A card that falls ill reports the same again and again.
         self._faults = list(dict.fromkeys([*self._faults, *self._watch.take_faults()]))
         while self._faults:
@@ -160,13 +170,15 @@ class NodeAgent:
 
     def _look_for_commands(self) -> None:
         self._commands_wait.clear()
-        self._orders.tick(time.monotonic(), lost=self._watch.lost())
+        lost = self._watch.lost() if self._watch is not None else frozenset()
+        self._orders.tick(time.monotonic(), lost=lost)
 
     # --- the end
 
     def _stop(self) -> None:
         """End the workers in peace within the grace, then by force, and take the devices out."""
-        self._watch.stop()
+        if self._watch is not None:
+            self._watch.stop()
         slots = [slot for managed in self._devices.values() for slot in managed.slots if slot.process]
         for slot in slots:
             slot.end_after_job()

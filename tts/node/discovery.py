@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
+from typing import TYPE_CHECKING
 
 import psutil
 from django.core.exceptions import ImproperlyConfigured
 
 from tts.models import DeviceKind
-from tts.node.nvml import Gpu, Nvml, NvmlUnavailable
 from tts.node.settings import NodeSettings
 from tts.services.devices import FoundDevice
+
+if TYPE_CHECKING:
+    from tts.node.nvml import Gpu
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +36,9 @@ def find_devices(settings: NodeSettings) -> list[FoundDevice]:
 def _list_gpus(settings: NodeSettings) -> list[Gpu]:
     if not settings.gpu_engine:
         return []
+    # Only here: a host without GPUs neither needs NVML's bindings nor waits for them.
+    from tts.node.nvml import Nvml, NvmlUnavailable
+
     try:
         nvml = Nvml()
     except NvmlUnavailable as error:

@@ -39,10 +39,9 @@ class HardwareWatch:
         self._listen_anew = threading.Event()
 
     def start(self) -> None:
-        """Begin to watch; nothing is started without GPUs."""
-        if self.uuids:
-            for target in (self._sample_forever, self._listen_forever):
-                threading.Thread(target=target, name=target.__name__.strip("_"), daemon=True).start()
+        """Begin to watch."""
+        for target in (self._sample_forever, self._listen_forever):
+            threading.Thread(target=target, name=target.__name__.strip("_"), daemon=True).start()
 
     def stop(self) -> None:
         """Tell the threads to end. A thread that hangs in the driver ends with the process."""
@@ -62,7 +61,7 @@ class HardwareWatch:
 
     def lost(self) -> frozenset[str]:
         """The GPUs that the driver does not reach, now; all of them when it does not answer at all."""
-        if self.uuids and time.monotonic() - self._round_ended_at > STUCK_AFTER_S:
+        if time.monotonic() - self._round_ended_at > STUCK_AFTER_S:
             return frozenset(self.uuids)
         return frozenset(uuid for uuid, rounds in self._failed_rounds.items() if rounds >= LOST_AFTER_ROUNDS)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import psutil
 
-from tts.node.nvml import GpuReading
 from tts.services.telemetry import DeviceReading
+
+if TYPE_CHECKING:
+    from tts.node.nvml import GpuReading
 
 # psutil tells what was used since the call before; the first call tells nothing.
 psutil.cpu_percent()

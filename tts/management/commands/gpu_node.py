@@ -8,16 +8,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from tts.node.agent import NodeAgent
+from tts.node.settings import NodeSettings
+
 
 class Command(BaseCommand):
     help = "Join this host's devices to the pool and keep a worker alive for each slot, until stopped."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # Only here: hosts that serve pages list this command too, and have no bindings of NVML.
-        from tts.node.agent import NodeAgent
-        from tts.node.settings import NodeSettings
-
         agent = NodeAgent(settings=NodeSettings.from_environment())
 
         def stop(_signal: int, _frame: FrameType | None) -> None:
