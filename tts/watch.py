@@ -6,12 +6,13 @@ import logging
 import os
 import threading
 import uuid
+from collections.abc import Callable
 
 from django.db import DatabaseError, close_old_connections
 
 from tts.services import attempts, slots
 from tts.services.slots import SlotView
-from tts.slot_keeper import EXIT_SUPERSEDED, SlotKeeper
+from tts.slot_keeper import EXIT_SUPERSEDED, SlotKeeper, SupersededError
 from tts.slot_worker import SlotAddress
 from tts.states import LEASE_RENEWAL_SECONDS
 
@@ -23,12 +24,16 @@ EXIT_KEEPER_FAILED = 74
 class Watch:
     """Renews the lease and the slot's heartbeat every 2 s; losing either means that somebody else goes on."""
 
-    def __init__(self, *, address: SlotAddress, worker_name: str, keeper: SlotKeeper) -> None:
+    def __init__(
+        self, *, address: SlotAddress, worker_name: str, keeper: SlotKeeper, on_tick: Callable[[], None]
+    ) -> None:
+        """`on_tick` is called about once a second by the keeper's thread."""
         self.lease_lost = threading.Event()
         self.stop_wanted = threading.Event()
         self._address = address
         self._worker_name = worker_name
         self._keeper = keeper
+        self._on_tick = on_tick
         self._attempt_id: uuid.UUID | None = None
         self._view: SlotView | None = None
         self._stopping = threading.Event()
@@ -98,12 +103,15 @@ class Watch:
                 return
             try:
                 close_old_connections()
+                self._on_tick()
                 # Whoever calls knows of something that the last beat did not see.
                 view = self._heartbeat() if called or self._view is None else self._view
                 if self._keeper.tend(view):
                     self._keeper.wake.set()
             except DatabaseError as error:
                 logger.warning("keeper_without_database", extra={"error": type(error).__name__})
+            except SupersededError:
+                os._exit(EXIT_SUPERSEDED)
             except Exception:
                 if self._stopping.is_set():
                     return

@@ -8,6 +8,7 @@ import os
 import secrets
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -30,11 +31,12 @@ from tts.engine.process import (
     EngineProcess,
 )
 from tts.engine.protocol import SpeakRequest, VoiceReference
+from tts.late_settlement import LateSettlement
 from tts.models import Attempt, DeviceSlot, VoiceKind
 from tts.models.operations import DeviceEventKind
-from tts.services import attempts, failures, wakeups
+from tts.services import attempts, failures, health, wakeups
 from tts.services.attempts import Fenced, Outcome, Work
-from tts.services.bind import bind_next
+from tts.services.bind import bind_next, hand_over
 from tts.services.device_events import record_event
 from tts.services.endings import PEAK_COUNT
 from tts.services.streams import SAMPLE_RATE_HZ
@@ -91,7 +93,13 @@ class Runner:
             visible_device=visible_device,
             bind_next=self.bind_next,
         )
-        self.watch = Watch(address=address, worker_name=worker_name, keeper=self.keeper)
+        self.late = LateSettlement()
+        self.watch = Watch(
+            address=address,
+            worker_name=worker_name,
+            keeper=self.keeper,
+            on_tick=self.late.make_if_overdue,
+        )
 
     def start(self, process: EngineProcess | None = None) -> None:
         """Load and warm the engine, then offer the slot. `process`: one that was started (not loaded) already.
@@ -105,6 +113,7 @@ class Runner:
     def stop(self) -> None:
         """Take the slot out and end the engine."""
         self.watch.stop()
+        self.late.make()
         self.keeper.stop()
 
     def bind_next(self) -> None:
@@ -124,37 +133,50 @@ class Runner:
     # --- one attempt -------------------------------------------------------------------------------------------
 
     def run(self, attempt_id: uuid.UUID) -> None:
-        """Speak one attempt and settle it; then bind the slot's next segment. An engine's fault does not raise."""
+        """Speak one attempt and settle it, and bind the slot's next segment: the latter first where one waits. An
+        engine's fault does not raise."""
         with self.keeper.in_use:
-            process = self.keeper.process
-            # Without an engine (the device was taken out meanwhile) the attempt is given back to the queue.
-            if process is not None:
-                self._run(attempt_id, process)
-        self.bind_next()
+            handed_over = False
+            if self.keeper.discard_dead():
+                # Nobody's fault, and nothing was begun: others speak it.
+                health.take_back(device_id=self.address.device_id, slot_number=self.address.slot_number)
+            elif (process := self.keeper.process) is not None:
+                handed_over = self._run(attempt_id, process)
+        if not handed_over:
+            self.late.make()
+            self.bind_next()
 
-    def _run(self, attempt_id: uuid.UUID, process: EngineProcess) -> None:
+    def _run(self, attempt_id: uuid.UUID, process: EngineProcess) -> bool:
+        """Returns whether the slot has its next segment already."""
         try:
             work = attempts.claim_attempt(attempt_id=attempt_id)
         except Fenced:
             self._abandon(attempt_id)
-            return
+            return False
         self.watch.begin(attempt_id)
+        handed_over = False
         try:
-            self._speak_and_settle(work, process)
+            handed_over = self._speak_and_settle(work, process)
         except Fenced:
-            logger.info("attempt_fenced", extra={"attempt_id": attempt_id})
-            self._abandon(attempt_id)
+            self._fenced(attempt_id)
         finally:
             self.watch.end()
-            self._end_audio_stream(attempt_id)
+            if not handed_over:
+                self._end_audio_stream(attempt_id)
         self.keeper.note_spoken()
+        return handed_over
+
+    def _fenced(self, attempt_id: uuid.UUID) -> None:
+        logger.info("attempt_fenced", extra={"attempt_id": attempt_id})
+        self._abandon(attempt_id)
 
     def _abandon(self, attempt_id: uuid.UUID) -> None:
         attempt = Attempt.objects.select_related("segment", "job__voice").filter(pk=attempt_id).first()
         if attempt is not None:
             attempts.abandon_attempt(attempt=attempt)
 
-    def _speak_and_settle(self, work: Work, process: EngineProcess) -> None:
+    def _speak_and_settle(self, work: Work, process: EngineProcess) -> bool:
+        """Returns whether the slot was handed over to its next segment; this one is settled late then."""
         speech = Speech()
         try:
             request = self._build_request(work)
@@ -162,7 +184,7 @@ class Runner:
             attempts.fail_attempt(
                 work=work, error_code="voice_deleted", error_detail="", gpu_ms=0, blame_user=True
             )
-            return
+            return False
         try:
             done = self._speak(work, process, request, speech)
         except EngineCanceled as stopped:
@@ -177,7 +199,7 @@ class Runner:
         except EngineError as error:
             if error.code == OUT_OF_MEMORY:
                 self._lose_engine(work, error.code, error.message, gpu_ms=error.gpu_ms)
-                return
+                return False
             attempts.fail_attempt(
                 work=work,
                 error_code=error.code,
@@ -193,7 +215,30 @@ class Runner:
         else:
             if done.ran_out_of_memory:
                 self._tell(DeviceEventKind.OUT_OF_MEMORY, "a second, smaller try went well", work)
+            if self._hand_over(work):
+                self.late.put(lambda: self._settle_late(work, speech, done.gpu_ms))
+                return True
             attempts.finish_attempt(work=work, outcome=self._outcome(work, speech, done.gpu_ms))
+        return False
+
+    def _hand_over(self, work: Work) -> bool:
+        """Give the slot its next segment, where one waits: the device is not to wait for the settlement."""
+        return self.keeper.ready and (
+            hand_over(
+                device_id=self.address.device_id,
+                slot_number=self.address.slot_number,
+                attempt_id=work.attempt.pk,
+            )
+            is not None
+        )
+
+    def _settle_late(self, work: Work, speech: Speech, gpu_ms: int) -> None:
+        try:
+            attempts.finish_attempt(work=work, outcome=self._outcome(work, speech, gpu_ms))
+        except Fenced:
+            self._fenced(work.attempt.pk)
+        finally:
+            self._end_audio_stream(work.attempt.pk)
 
     def _lose_engine(self, work: Work, error_code: str, detail: str, *, gpu_ms: int = 0) -> None:
         """The engine died, hangs, or has no memory: settle the attempt so that others go on with it, and kill what
@@ -255,7 +300,11 @@ class Runner:
 
         deadline_s = DEADLINE_BASE_S + DEADLINE_FACTOR * work.segment.estimate_gpu_ms / 1000
         for event in engine.speak(
-            request, no_progress_s=NO_PROGRESS_S, deadline_s=deadline_s, on_idle=look_for_cancel
+            request,
+            no_progress_s=NO_PROGRESS_S,
+            deadline_s=deadline_s,
+            on_idle=look_for_cancel,
+            on_sent=self._sent(work),
         ):
             if isinstance(event, Chunk):
                 self._take_chunk(work, speech, event)
@@ -263,6 +312,15 @@ class Runner:
             else:
                 return event
         raise EngineDied("the engine ended a request without saying so")
+
+    def _sent(self, work: Work) -> Callable[[], None]:
+        """What is done once the engine has its request, so that the engine does not wait for it."""
+
+        def sent() -> None:
+            wakeups.wake_job(job_id=work.job.pk)
+            self.late.make()
+
+        return sent
 
     def _take_chunk(self, work: Work, speech: Speech, chunk: Chunk) -> None:
         first = not speech.pcm

@@ -188,11 +188,12 @@ class EngineProcess:
         no_progress_s: float,
         deadline_s: float,
         on_idle: Callable[[], None] | None = None,
+        on_sent: Callable[[], None] | None = None,
     ) -> Iterator[Union[Chunk, Done]]:
         """Chunks as they are made, and a `Done` at the end.
 
-        `on_idle` is called at least every 100 ms while waiting. A consumer that stops early cancels the
-        request.
+        `on_sent` is called once the engine has the request, `on_idle` at least every 100 ms while waiting. A
+        consumer that stops early cancels the request.
 
         Raises:
             EngineDied: the process ended; nothing more can be asked of it.
@@ -204,6 +205,7 @@ class EngineProcess:
         ended = False
         try:
             self._send(request.to_header(), request.reference_wav, patience, on_idle)
+            _call(on_sent)
             while not ended:
                 frame = self._next_frame(patience, on_idle)
                 if frame.header.get("request_id") != request.request_id:

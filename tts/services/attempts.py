@@ -76,12 +76,14 @@ FROM claimed WHERE a.id = %(attempt)s AND a.state = 'bound'
 
 
 def claim_attempt(*, attempt_id: uuid.UUID) -> Work:
-    """Take a bound attempt and start its lease. Raises Fenced when it is not waiting to be claimed."""
+    """Take a bound attempt and start its lease. Raises Fenced when it is not waiting to be claimed.
+
+    The caller tells the job's watchers, once the engine is at work.
+    """
     # Twice: while another segment begins the job, this one sees neither a waiting nor a running job.
     if not (_claim(attempt_id) or _claim(attempt_id)):
         raise Fenced
     attempt = Attempt.objects.select_related("segment", "job__voice", "job__price_version").get(pk=attempt_id)
-    wakeups.wake_job(job_id=attempt.job_id)
     return Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
 
 

@@ -64,6 +64,24 @@ def bind_next(*, slot: DeviceSlot) -> Binding | None:
     return binding
 
 
+def hand_over(*, device_id: int, slot_number: int, attempt_id: uuid.UUID) -> Binding | None:
+    """Bind the next segment to a slot whose attempt has been spoken but is not settled yet.
+
+    None, and nothing changed, where nothing waits or the slot is not this attempt's any more.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT tts_hand_over(%s, %s, %s, %s, %s)",
+            [device_id, slot_number, attempt_id, BIND_SECONDS, DEVICE_HEARTBEAT_SECONDS],
+        )
+        next_id: uuid.UUID | None = cursor.fetchone()[0]
+    if next_id is None:
+        return None
+    binding = Binding(next_id, device_id, slot_number)
+    _enqueue_on_commit(binding)
+    return binding
+
+
 def _enqueue_on_commit(binding: Binding) -> None:
     transaction.on_commit(lambda: enqueue(binding), robust=True)
 

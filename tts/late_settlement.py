@@ -1,0 +1,50 @@
+"""The settlement of the segment spoken last, made while the engine works on the next one.
+
+Charging, closing and telling takes as long as many a short word: a device must not wait for it. Nothing is promised
+to anybody meanwhile: until it is settled the attempt is a running one, and if its worker dies now, its lease runs out
+and it is spoken again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from django.db import DatabaseError
+
+logger = logging.getLogger(__name__)
+# The next segment is normally on its way to the engine within milliseconds. If it never comes, a side thread settles.
+OVERDUE_S = 0.5
+
+
+class LateSettlement:
+    """Holds at most one settlement. Any thread may make it; it is made once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._task: Callable[[], None] | None = None
+        self._put_at = 0.0
+
+    def put(self, task: Callable[[], None]) -> None:
+        """Keep this settlement for `make`; an earlier one is made first."""
+        self.make()
+        with self._lock:
+            self._task, self._put_at = task, time.monotonic()
+
+    def make(self) -> None:
+        """Make the settlement that is due, if there is one; waits while another thread is making it."""
+        with self._lock:
+            task, self._task = self._task, None
+            if task is None:
+                return
+            try:
+                task()
+            except DatabaseError as error:
+                # Not settled, so not charged: the lease runs out and the segment is spoken again.
+                logger.error("settlement_failed", extra={"error": type(error).__name__})
+
+    def make_if_overdue(self) -> None:
+        if self._task is not None and time.monotonic() - self._put_at > OVERDUE_S:
+            self.make()
