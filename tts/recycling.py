@@ -54,7 +54,7 @@ class Window:
 class Limits:
     """After how much work, time and growth an engine is replaced. Zero segments or seconds: never for that reason."""
 
-    segments: float
+    segments: int
     age_s: float
     memory_growth_bytes: int
     window: Window | None
@@ -66,9 +66,10 @@ class Limits:
         def moved(value: float) -> float:
             return value * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreads load, keeps no secret
 
+        segments = int(os.environ.get("VOICEPOOL_RECYCLE_AFTER_SEGMENTS", "2000"))
         growth = os.environ.get("VOICEPOOL_RECYCLE_MEMORY_GROWTH_BYTES", "")
         return cls(
-            segments=moved(float(os.environ.get("VOICEPOOL_RECYCLE_AFTER_SEGMENTS", "2000"))),
+            segments=max(1, round(moved(segments))) if segments else 0,
             age_s=moved(3600 * float(os.environ.get("VOICEPOOL_RECYCLE_AFTER_HOURS", "24"))),
             memory_growth_bytes=int(growth or MEMORY_GROWTH_BYTES),
             window=Window.parse(os.environ.get("VOICEPOOL_RECYCLE_WINDOW", "")),

@@ -20,9 +20,7 @@ NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 GIGABYTE = 1_000_000_000
 
 
-def aged(
-    *, segments: float = 0, age_s: float = 0, growth: int = 1_500_000_000, window: str = ""
-) -> EngineAge:
+def aged(*, segments: int = 0, age_s: float = 0, growth: int = 1_500_000_000, window: str = "") -> EngineAge:
     limits = Limits(segments=segments, age_s=age_s, memory_growth_bytes=growth, window=Window.parse(window))
     return EngineAge(limits=limits, started_at=NOON)
 
@@ -95,6 +93,9 @@ def test_limits_are_moved_by_at_most_a_fifth(monkeypatch: pytest.MonkeyPatch) ->
     assert all(800 <= limits.segments <= 1200 and 28_800 <= limits.age_s <= 43_200 for limits in drawn)
     assert len({limits.segments for limits in drawn}) > 100
     assert drawn[0].memory_growth_bytes == 1_500_000_000
+    for setting, drawn_segments in (("1", 1), ("0", 0)):
+        monkeypatch.setenv("VOICEPOOL_RECYCLE_AFTER_SEGMENTS", setting)
+        assert {Limits.from_environment().segments for _ in range(50)} == {drawn_segments}
 
 
 def pcm(samples: list[int]) -> bytes:
