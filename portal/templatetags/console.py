@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,9 @@ from portal.console.charts import number_text, percent_text
 from portal.console.pages import Place, places
 
 register = template.Library()
+
+LONG_NAME = re.compile(r"(GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}")
+SHORT_NAME = len("GPU-01234567")
 
 
 def _time_element(moment: datetime, *, form: str, kind: str, zone: bool = True) -> SafeString:
@@ -59,6 +63,12 @@ def plain_time(moment: datetime, with_day: bool) -> str:
     """`12:00 UTC`, or with the day before it: in places where nothing can be rewritten."""
     local = timezone.localtime(moment)
     return f"{local:%Y-%m-%d %H:%M} {local.tzname()}" if with_day else f"{local:%H:%M} {local.tzname()}"
+
+
+@register.filter
+def short_device(name: str) -> str:
+    """`GPU-c866a56b` for NVML's long name; the whole name stands on the device's own page."""
+    return name[:SHORT_NAME] if LONG_NAME.fullmatch(name) else name
 
 
 @register.filter
