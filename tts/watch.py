@@ -59,6 +59,10 @@ class Watch:
     def end(self) -> None:
         self._attempt_id = None
 
+    def must_stop(self) -> bool:
+        """Whether the attempt that is being spoken has been taken away, or its job is over."""
+        return self.lease_lost.is_set() or self.stop_wanted.is_set()
+
     def _beat_forever(self) -> None:
         while not self._stopping.wait(LEASE_RENEWAL_SECONDS):
             try:

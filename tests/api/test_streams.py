@@ -130,7 +130,7 @@ def test_a_waiting_job_is_followed_to_its_end(open_stream: Open, job: SynthesisJ
     rest = events_to_the_end(response)
     assert [event["event"] for event in rest] == ["segment", "first_audio", "succeeded"]
     assert [int(event["id"]) for event in rest] == [2, 3, 4]
-    assert rest[0]["data"] == {"index": 0, "state": "succeeded"}
+    assert rest[0]["data"] == {"index": 0, "part": 0, "state": "succeeded"}
     assert rest[-1]["data"] == {"gpu_ms": 100, "audio_ms": 1000, "charged_micros": 50, "has_audio": True}
 
 

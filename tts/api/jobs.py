@@ -73,7 +73,7 @@ LAST_EVENT_ID = OpenApiParameter(
 EVENTS = """Server-sent events from the job's present state to its end; the connection then closes.
 
 Each event has an `id`, its kind as `event`, and JSON as `data`: `queued` {position, starts_in_ms},
-`running` {segments_done, segment_count}, `segment` {index, state}, `first_audio` {at}, and at the end
+`running` {segments_done, segment_count}, `segment` {index, part, state}, `first_audio` {at}, and at the end
 `succeeded`, `failed` {code, message} or `canceled`, each with {gpu_ms, audio_ms, charged_micros, has_audio}.
 A comment comes every 10 s when nothing else does."""
 LIVE = """The audio while it is made, as one WAV file whose header leaves the length open (0xFFFFFFFF): 24 kHz, mono, 16

@@ -139,6 +139,9 @@ class AttemptSerializer(serializers.Serializer[Any]):
 
 class SegmentSerializer(serializers.Serializer[Any]):
     index = serializers.IntegerField()
+    part = serializers.IntegerField(
+        help_text="0, unless the segment let urgent work pass between two sentences."
+    )
     state = serializers.ChoiceField(choices=SegmentState.choices)
     text = serializers.CharField()
     characters = serializers.IntegerField()
@@ -265,7 +268,7 @@ def job_detail_json(job: SynthesisJob, *, place: Place | None, receipt: Receipt)
 
 
 def _segment_json(segment: Segment) -> dict[str, Any]:
-    names = ("index", "state", "text", "characters", "audio_ms")
+    names = ("index", "part", "state", "text", "characters", "audio_ms")
     return {
         **{name: getattr(segment, name) for name in names},
         "attempts": [_attempt_json(attempt) for attempt in segment.attempts.all()],

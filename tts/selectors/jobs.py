@@ -80,7 +80,7 @@ def receipt_of(job: SynthesisJob) -> Receipt:
     rows = (
         Attempt.objects.filter(job=job)
         .select_related("device", "segment")
-        .order_by("segment__index", "attempt_number")
+        .order_by("segment__index", "segment__part", "attempt_number")
     )
     lines = [
         ReceiptLine(

@@ -39,6 +39,7 @@ __all__ = [
     "Outcome",
     "Work",
     "abandon_attempt",
+    "charge",
     "claim_attempt",
     "expired_attempts",
     "fail_attempt",
@@ -124,7 +125,7 @@ def finish_attempt(*, work: Work, outcome: Outcome) -> None:
     Raises Fenced, having changed nothing, when the attempt is not the live one any more.
     """
     with transaction.atomic():
-        charged = _charge(work, outcome)
+        charged = charge(work, outcome)
         job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
         closed = close(
             work,
@@ -151,7 +152,7 @@ def stop_attempt(*, work: Work, outcome: Outcome, error_code: str) -> None:
     """
     canceled = error_code == "canceled"
     with transaction.atomic():
-        charged = _charge(work, outcome)
+        charged = charge(work, outcome)
         job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
         closed = close(
             work,
@@ -283,7 +284,7 @@ def _add_to_job(work: Work, outcome: Outcome, *, charged: int, segments_done: in
     )
 
 
-def _charge(work: Work, outcome: Outcome) -> int:
+def charge(work: Work, outcome: Outcome) -> int:
     """Capture what the attempt used. A hold that is closed, or an attempt charged before, means we are too late."""
     rate = rate_for(price=work.job.price_version, job_class=work.job.job_class)
     try:

@@ -127,8 +127,12 @@ def closed_attempt(attempt_id: uuid.UUID) -> Closed:
     return Closed(attempt.started_at, attempt.finished_at, attempt.device.name)
 
 
-def record(work: Work, outcome: Outcome, closed: Closed, *, billable: bool) -> None:
+def record(
+    work: Work, outcome: Outcome, closed: Closed, *, billable: bool, characters: int | None = None
+) -> None:
     """Write down what the attempt consumed; one that no worker ever claimed consumed nothing.
+
+    `characters`: of the part that was spoken, where that is not all of the segment.
 
     Raises Fenced when that was done before.
     """
@@ -147,7 +151,7 @@ def record(work: Work, outcome: Outcome, closed: Closed, *, billable: bool) -> N
             billable=billable,
             gpu_ms=outcome.gpu_ms,
             audio_ms=outcome.audio_ms,
-            characters=work.segment.characters,
+            characters=work.segment.characters if characters is None else characters,
             started_at=closed.started_at,
             finished_at=closed.finished_at,
         )

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import redis
 from django.db import close_old_connections, connection
+from django.db.models import Q
 
 from portal.lib.queues import redis_connection
 from tts import storage
@@ -112,8 +113,13 @@ def _snapshot(job_id: uuid.UUID) -> list[tuple[str, str, dict[str, Any]]]:
                 {"segments_done": job.segments_done, "segment_count": job.segment_count},
             )
         )
-    rows = Segment.objects.filter(job_id=job_id).order_by("index", "part").values_list("index", "state")
-    facts += [("segment", f"segment {index}", {"index": index, "state": state}) for index, state in rows]
+    rows = (
+        Segment.objects.filter(job_id=job_id).order_by("index", "part").values_list("index", "part", "state")
+    )
+    facts += [
+        ("segment", f"segment {index}.{part}", {"index": index, "part": part, "state": state})
+        for index, part, state in rows
+    ]
     if job.first_audio_at is not None:
         facts.append(("first_audio", "first_audio", {"at": job.first_audio_at.isoformat()}))
     if job.state in JOB_ENDED:
@@ -140,23 +146,29 @@ def job_audio(job: SynthesisJob) -> Iterator[bytes]:
     settings and seed), and the stream goes on where it stopped. While nothing is made, an empty chunk comes about
     every second, so that whoever sends them can look whether anybody still listens.
     """
-    for index in range(job.segment_count):
-        complete = yield from _segment_audio(job, index)
-        if not complete:
+    segment = _segment_after(job, -1, 0)
+    while segment is not None:
+        spoken = yield from _segment_audio(job, segment.index, segment.part)
+        if spoken is None:
             return
-        if index + 1 < job.segment_count:
-            text = Segment.objects.values_list("text", flat=True).get(job_id=job.pk, index=index)
-            pause_ms = pause_after_ms(text, speed=job.speed)
-            if pause_ms:
-                yield silence(duration_ms=pause_ms, sample_rate_hz=SAMPLE_RATE_HZ)
+        # Looked for only now: a segment that let urgent work pass has become two meanwhile.
+        segment = _segment_after(job, spoken.index, spoken.part)
+        pause_ms = pause_after_ms(spoken.text, speed=job.speed) if segment is not None else 0
+        if pause_ms:
+            yield silence(duration_ms=pause_ms, sample_rate_hz=SAMPLE_RATE_HZ)
 
 
-def _segment_audio(job: SynthesisJob, index: int) -> Generator[bytes, None, bool]:
-    """One segment's PCM; returns whether it was all spoken (False: the job ended first)."""
+def _segment_after(job: SynthesisJob, index: int, part: int) -> Segment | None:
+    later = Q(index__gt=index) | Q(index=index, part__gt=part)
+    return Segment.objects.filter(later, job_id=job.pk).order_by("index", "part").first()
+
+
+def _segment_audio(job: SynthesisJob, index: int, part: int) -> Generator[bytes, None, Segment | None]:
+    """One segment's PCM; returns it as it was spoken (None: the job ended first)."""
     sent = 0
     hint_key, last_hint = wakeups.job_key(job.pk), "0"
     while True:
-        segment = Segment.objects.get(job_id=job.pk, index=index)
+        segment = Segment.objects.get(job_id=job.pk, index=index, part=part)
         attempt = (
             Attempt.objects.filter(segment=segment, attempt_number=segment.attempt_number).first()
             if segment.state == SegmentState.RUNNING
@@ -167,9 +179,9 @@ def _segment_audio(job: SynthesisJob, index: int) -> Generator[bytes, None, bool
             pcm = read_wav(storage.read(segment.audio_key)).pcm if segment.audio_key else b""
             if len(pcm) > sent:
                 yield pcm[sent:]
-            return True
+            return segment
         if segment.state in (SegmentState.FAILED, SegmentState.CANCELED):
-            return False
+            return None
         if attempt is not None:
             sent = yield from _attempt_audio(attempt.pk, sent=sent)
         yield b""

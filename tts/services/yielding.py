@@ -1,0 +1,103 @@
+"""Letting urgent work pass: a batch segment stops between two sentences and hands the rest back.
+
+The segment's row keeps the rest, so that it stays first in its queue and its attempt numbers go on; what was spoken
+becomes a row of its own before it. The rest is the next `part` of the same index.
+"""
+
+from __future__ import annotations
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from tts.models import Attempt, Segment, SynthesisJob
+from tts.services import wakeups
+from tts.services.attempts import charge
+from tts.services.closing import Outcome, Work, close, record
+from tts.states import AttemptState, JobClass, SegmentState
+from tts.text.segmentation import segment as cut_into_segments
+
+# One piece of batch work between two looks for urgent work: about 5 s of speech, half a second of a GPU.
+PIECE_MS = 5_000
+
+
+def pieces_of(text: str, *, job_class: str) -> list[str]:
+    """What the engine is given in one go: batch work sentence by sentence, everything else whole. Joined, the text."""
+    if job_class != JobClass.BATCH:
+        return [text]
+    return cut_into_segments(text, preferred_ms=PIECE_MS, first_ms=PIECE_MS) or [text]
+
+
+def may_stop_before(pieces: list[str], index: int) -> bool:
+    """Whether the rest from there on would be cut in the same way again: then the audio is the same, stopped or not."""
+    return (
+        0 < index < len(pieces)
+        and pieces_of("".join(pieces[index:]), job_class=JobClass.BATCH) == pieces[index:]
+    )
+
+
+def urgent_work_waits() -> bool:
+    """Whether an interactive segment waits that could be spoken at once, if a slot were free."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM tts_fairsharequeue WHERE job_class = %s AND queued > 0"
+            " AND workspace_running < running_limit)",
+            [JobClass.INTERACTIVE],
+        )
+        waits: bool = cursor.fetchone()[0]
+    return waits
+
+
+def yield_attempt(*, work: Work, outcome: Outcome, spoken: str, rest: str) -> None:
+    """Settle an attempt that stopped after `spoken`: that part is charged and done, `rest` waits to be spoken.
+
+    Raises Fenced, having changed nothing, when the attempt is not the live one any more.
+    """
+    whole = work.segment
+    if spoken + rest != whole.text or not spoken or not rest:
+        raise ValueError("what was spoken and the rest are the segment's text")
+    share = len(spoken) / len(whole.text)
+    spoken_estimate = max(1, min(whole.estimate_gpu_ms - 1, round(whole.estimate_gpu_ms * share)))
+    with transaction.atomic():
+        charged = charge(work, outcome)
+        SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
+        # The rest, as it will be queued: counted as such when its state changes in the statement below.
+        Segment.objects.filter(pk=whole.pk, attempt_number=work.attempt.attempt_number).update(
+            part=F("part") + 1,
+            text=rest,
+            characters=len(rest),
+            estimate_gpu_ms=max(1, whole.estimate_gpu_ms - spoken_estimate),
+            held_gpu_ms=max(1, whole.held_gpu_ms - outcome.gpu_ms),
+        )
+        closed = close(
+            work,
+            outcome,
+            segment_state=SegmentState.QUEUED,
+            attempt_state=AttemptState.SUCCEEDED,
+            charged=charged,
+        )
+        done = Segment.objects.create(
+            job_id=work.job.pk,
+            workspace_id=whole.workspace_id,
+            job_class=whole.job_class,
+            index=whole.index,
+            part=whole.part,
+            text=spoken,
+            characters=len(spoken),
+            state=SegmentState.SUCCEEDED,
+            attempt_number=work.attempt.attempt_number,
+            estimate_gpu_ms=spoken_estimate,
+            held_gpu_ms=outcome.gpu_ms,
+            gpu_ms=outcome.gpu_ms,
+            audio_ms=outcome.audio_ms,
+            audio_key=outcome.audio_key,
+        )
+        Attempt.objects.filter(pk=work.attempt.pk).update(segment=done)
+        record(work, outcome, closed, billable=True, characters=len(spoken))
+        SynthesisJob.objects.filter(pk=work.job.pk).update(
+            segment_count=F("segment_count") + 1,
+            segments_done=F("segments_done") + 1,
+            gpu_ms=F("gpu_ms") + outcome.gpu_ms,
+            audio_ms=F("audio_ms") + outcome.audio_ms,
+            charged_micros=F("charged_micros") + charged,
+        )
+    wakeups.wake_job(job_id=work.job.pk)

@@ -1,0 +1,197 @@
+"""One attempt as it is spoken: what the engine is asked, and what becomes of its chunks."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+import redis
+
+from portal.lib.queues import redis_connection
+from tts import storage
+from tts.audio.peaks import waveform_peaks
+from tts.audio.wav import pcm_duration_ms, silence, wav_file
+from tts.engine.process import (
+    BudgetExhausted,
+    Chunk,
+    Done,
+    EngineCanceled,
+    EngineDied,
+    EngineError,
+    EngineProcess,
+)
+from tts.engine.protocol import SpeakRequest, VoiceReference
+from tts.models import VoiceKind
+from tts.services import attempts, wakeups
+from tts.services.attempts import Outcome, Work
+from tts.services.endings import PEAK_COUNT
+from tts.services.streams import SAMPLE_RATE_HZ
+from tts.services.yielding import may_stop_before, pieces_of, urgent_work_waits
+from tts.states import VoiceState
+from tts.text.pauses import pause_after_ms
+
+logger = logging.getLogger(__name__)
+
+# The watchdogs: no progress for this long, or five times the estimate and a fixed part in all, is a hang.
+# The settings exist for operators whose cards are slow, and for tests.
+NO_PROGRESS_S = float(os.environ.get("VOICEPOOL_NO_PROGRESS_S", "20"))
+DEADLINE_FACTOR = 5
+DEADLINE_BASE_S = float(os.environ.get("VOICEPOOL_DEADLINE_BASE_S", "20"))
+# Between two looks at the cancel flag while the engine speaks.
+CANCEL_POLL_S = 0.2
+AUDIO_STREAM_TTL_S = 3600
+
+
+class Speaking:
+    """Speaks one attempt with one engine process. `wanted` says whether it is to stop, `on_sent` is called when the
+    engine has its (first) request."""
+
+    def __init__(
+        self, work: Work, engine: EngineProcess, *, wanted: Callable[[], bool], on_sent: Callable[[], None]
+    ) -> None:
+        self.work = work
+        self.gpu_ms = 0
+        self.rest = ""
+        """What is handed back, because urgent work waits; empty when all was spoken."""
+        self.ran_out_of_memory = False
+        self.request_id = ""
+        self._engine = engine
+        self._wanted = wanted
+        self._on_sent = on_sent
+        self._pcm = bytearray()
+        self._first_chunk_gpu_ms: int | None = None
+        self._looked_at = time.monotonic()
+        self._pieces = pieces_of(work.segment.text, job_class=work.job.job_class)
+
+    @property
+    def spoken(self) -> str:
+        """The text until `rest`."""
+        text = self.work.segment.text
+        return text[: len(text) - len(self.rest)]
+
+    def speak(self) -> None:
+        """Speak the segment, or its beginning when urgent work waits (`rest`).
+
+        Raises:
+            FileNotFoundError: the voice was deleted.
+            EngineCanceled, BudgetExhausted, EngineError: with what all of it has used until then.
+            EngineDied, EngineHung: see EngineProcess.speak.
+        """
+        clip = self._reference()
+        for number, text in enumerate(self._pieces):
+            if number:
+                if may_stop_before(self._pieces, number) and urgent_work_waits():
+                    self.rest = "".join(self._pieces[number:])
+                    return
+                self._rest_between(self._pieces[number - 1])
+            try:
+                done = self._speak_piece(number, text, clip)
+            except (EngineCanceled, BudgetExhausted, EngineError) as stopped:
+                stopped.gpu_ms += self.gpu_ms
+                raise
+            self.gpu_ms += done.gpu_ms
+            self.ran_out_of_memory = self.ran_out_of_memory or done.ran_out_of_memory
+
+    def outcome(self, gpu_ms: int) -> Outcome:
+        """Store what was spoken, under the attempt's own key, and measure it."""
+        if not self._pcm:
+            return Outcome(gpu_ms=gpu_ms, audio_ms=0)
+        pcm, job = bytes(self._pcm), self.work.job
+        key = storage.attempt_audio_key(
+            workspace_id=job.workspace_id, job_id=job.pk, attempt_id=self.work.attempt.pk
+        )
+        storage.save(key, wav_file(pcm, sample_rate_hz=SAMPLE_RATE_HZ))
+        return Outcome(
+            gpu_ms=gpu_ms,
+            audio_ms=pcm_duration_ms(pcm_bytes=len(pcm), sample_rate_hz=SAMPLE_RATE_HZ),
+            audio_key=key,
+            first_chunk_gpu_ms=self._first_chunk_gpu_ms,
+            peaks=waveform_peaks(pcm, count=PEAK_COUNT) if job.segment_count == 1 else None,
+        )
+
+    def end_live_audio(self) -> None:
+        """Tell those who listen live that this attempt says no more."""
+        key = wakeups.audio_key(self.work.attempt.pk)
+        self._publish({"end": b"1"})
+        with contextlib.suppress(redis.RedisError):
+            redis_connection().expire(key, AUDIO_STREAM_TTL_S)
+
+    def _reference(self) -> bytes:
+        voice = self.work.voice
+        if voice.state == VoiceState.DELETED:
+            raise FileNotFoundError(voice.clip_key)
+        return storage.read(voice.clip_key) if voice.kind == VoiceKind.CLONE else b""
+
+    def _request(self, number: int, text: str, clip: bytes) -> SpeakRequest:
+        job, voice = self.work.job, self.work.voice
+        return SpeakRequest(
+            request_id=f"{self.work.attempt.pk}/{number}",
+            text=text,
+            language=job.language,
+            voice=VoiceReference(
+                kind=voice.kind,
+                preset_key=voice.preset_key,
+                reference_sha256=voice.clip_sha256,
+                transcript=voice.transcript,
+                language=voice.language,
+            ),
+            seed=job.seed,
+            speed=job.speed,
+            max_gpu_ms=max(1, self.work.segment.held_gpu_ms - self.gpu_ms),
+            reference_wav=clip,
+        )
+
+    def _speak_piece(self, number: int, text: str, clip: bytes) -> Done:
+        """Relay the engine's chunks to those who listen live, and gather them. Returns the engine's own measure."""
+        request = self._request(number, text, clip)
+        self.request_id = request.request_id
+        deadline_s = DEADLINE_BASE_S + DEADLINE_FACTOR * self.work.segment.estimate_gpu_ms / 1000
+        for event in self._engine.speak(
+            request,
+            no_progress_s=NO_PROGRESS_S,
+            deadline_s=deadline_s,
+            on_idle=self._look_for_cancel,
+            on_sent=None if number else self._on_sent,
+        ):
+            if isinstance(event, Done):
+                return event
+            self._take_chunk(event)
+            self._look_for_cancel()
+        raise EngineDied("the engine ended a request without saying so")
+
+    def _look_for_cancel(self) -> None:
+        if time.monotonic() - self._looked_at < CANCEL_POLL_S:
+            return
+        self._looked_at = time.monotonic()
+        if self._wanted() or wakeups.is_cancel_flagged(job_id=self.work.job.pk):
+            self._engine.cancel(self.request_id)
+
+    def _rest_between(self, before: str) -> None:
+        """The speaker's rest between two pieces: the same as between two segments."""
+        pause_ms = pause_after_ms(before, speed=self.work.job.speed)
+        if pause_ms:
+            self._add(silence(duration_ms=pause_ms, sample_rate_hz=SAMPLE_RATE_HZ))
+
+    def _take_chunk(self, chunk: Chunk) -> None:
+        first = not self._pcm
+        self._add(chunk.pcm)
+        if first:
+            # After the listeners have it: what is written down is not what they wait for.
+            self._first_chunk_gpu_ms = chunk.gpu_ms
+            attempts.note_first_chunk(attempt=self.work.attempt)
+            wakeups.wake_job(job_id=self.work.job.pk)
+
+    def _add(self, pcm: bytes) -> None:
+        self._pcm += pcm
+        self._publish({"pcm": pcm})
+
+    def _publish(self, fields: dict[str, bytes]) -> None:
+        """Send to live listeners. Redis being away costs them their live audio, never the job."""
+        try:
+            redis_connection().xadd(wakeups.audio_key(self.work.attempt.pk), cast(Any, fields))
+        except redis.RedisError as error:
+            logger.warning("publish_failed", extra={"error": type(error).__name__})
