@@ -20,7 +20,7 @@ class AuditForm(forms.Form):
 
     q = forms.CharField(label=_("Person, object or reason"), max_length=200, required=False)
     act = forms.ChoiceField(label=_("Act"), choices=[("", _("All acts")), *ACTS], required=False)
-    before = forms.CharField(required=False, max_length=60)
+    before = forms.CharField(required=False, max_length=100)
 
     def known(self, name: str) -> str:
         self.is_valid()

@@ -32,7 +32,7 @@ from tts.selectors.telemetry import series
 WEEK: Final = timedelta(days=7)
 STEP: Final = timedelta(hours=1)
 DAY: Final = timedelta(hours=24)
-ROWS_SHOWN: Final = 50
+ROWS_SHOWN: Final = 25
 COMMANDS_SHOWN: Final = 20
 BYTES_PER_GB: Final = 1_000_000_000
 MW_PER_W: Final = 1_000

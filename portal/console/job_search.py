@@ -50,7 +50,7 @@ class JobSearchForm(forms.Form):
     device = DeviceField(label=_("Device"), required=False)
     since = MomentField(label=_("From"), required=False)
     until = MomentField(label=_("Until"), required=False)
-    before = forms.CharField(required=False, max_length=60)
+    before = forms.CharField(required=False, max_length=100)
 
     def known(self, name: str) -> Any:
         self.is_valid()

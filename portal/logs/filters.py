@@ -27,7 +27,7 @@ class LogForm(forms.Form):
     )
     since = MomentField(label=_("From"), required=False)
     until = MomentField(label=_("Until"), required=False)
-    before = forms.CharField(required=False, max_length=60)
+    before = forms.CharField(required=False, max_length=100)
 
     def known(self, name: str) -> Any:
         """The value of a field where it is valid, else None or an empty text."""
