@@ -97,9 +97,7 @@ def number_text(value: float) -> str:
 
 
 def percent_text(value: float) -> str:
-    return gettext("%(number)s %%") % {
-        "number": f"{value:.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
-    }
+    return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %"
 
 
 def seconds_axis(value: float) -> str:
@@ -148,9 +146,7 @@ def _columns(
     found = []
     for index, moment in enumerate(moments):
         said = [
-            gettext("%(name)s %(value)s") % {"name": one.label, "value": value_text(value)}
-            for one in series
-            if (value := one.values[index]) is not None
+            f"{one.label} {value_text(value)}" for one in series if (value := one.values[index]) is not None
         ]
         text = ", ".join(said) or gettext("no figures")
         found.append(Column(_place(index * step), _place(step), moment, text))

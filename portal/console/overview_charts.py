@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from portal.console.charts import (
@@ -68,17 +68,10 @@ def pool_chart(share: PoolShare) -> Chart:
 def jobs_chart(jobs: JobsByMinute) -> Chart:
     failed = round(sum(jobs.failed))
     total = round(sum(jobs.others)) + failed
-    submitted = ngettext("%(count)d job in the last hour", "%(count)d jobs in the last hour", total) % {
-        "count": total
-    }
-    fate = (
-        ngettext("%(count)d failed", "%(count)d failed", failed) % {"count": failed}
-        if failed
-        else gettext("none failed")
-    )
+    values = {"total": total, "failed": failed}
     return bar_chart(
         chart_id="jobs",
-        title=gettext("%(submitted)s, %(fate)s") % {"submitted": submitted, "fate": fate},
+        title=gettext("Jobs of the last hour: %(total)d, of which failed: %(failed)d") % values,
         unit=_("jobs, by the minute of their submission"),
         moments=jobs.moments,
         series=[

@@ -117,7 +117,7 @@ def test_a_failure_is_shown_with_its_code(operator_client: Client) -> None:
     html = page(operator_client)
     assert part(html, "failure-rows") == "engine_failed a job 1 1 gpu_oom an attempt 1 1"
     assert "Most failed attempts of the last 24 hours: gpu_oom, 1 of 1" in html
-    assert "1 job in the last hour, 1 failed" in html
+    assert "Jobs of the last hour: 1, of which failed: 1" in html
     assert "Failed engine_failed" in part(page(operator_client, "/console/jobs/"), "job-rows")
 
 

@@ -125,14 +125,14 @@ def test_waits_are_told_by_class_and_hour() -> None:
 
 
 def test_jobs_are_counted_by_minute_with_those_that_failed() -> None:
-    assert jobs_chart(JobsByMinute(now=NOW)).title == "0 jobs in the last hour, none failed"
+    assert jobs_chart(JobsByMinute(now=NOW)).title == "Jobs of the last hour: 0, of which failed: 0"
     job(created_at=ago(seconds=30))
     job(created_at=ago(seconds=40), state=JobState.FAILED, segment_state=SegmentState.FAILED)
     job(created_at=ago(minutes=61))
     by_minute = JobsByMinute(now=NOW)
     assert (by_minute.others[-2], by_minute.failed[-2]) == (1, 1)
     assert sum(by_minute.others) == 1
-    assert jobs_chart(by_minute).title == "2 jobs in the last hour, 1 failed"
+    assert jobs_chart(by_minute).title == "Jobs of the last hour: 2, of which failed: 1"
 
 
 def test_failures_are_drawn_by_kind_the_most_frequent_first_and_the_rest_together() -> None:
