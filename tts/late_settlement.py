@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from django.db import DatabaseError
+from django.db import DatabaseError, close_old_connections
 
 logger = logging.getLogger(__name__)
 # The next segment is normally on its way to the engine within milliseconds. If it never comes, a side thread settles.
@@ -44,6 +44,8 @@ class LateSettlement:
             except DatabaseError as error:
                 # Not settled, so not charged: the lease runs out and the segment is spoken again.
                 logger.error("settlement_failed", extra={"error": type(error).__name__})
+                # The attempt that is being spoken meanwhile is to be settled on a connection that works.
+                close_old_connections()
 
     def make_if_overdue(self) -> None:
         if self._task is not None and time.monotonic() - self._put_at > OVERDUE_S:
