@@ -32,6 +32,7 @@ TICK_S = 0.05
 READY_TIMEOUT_S = 90.0
 # A worker that died often waits up to a minute before it is started again.
 SETTLE_TIMEOUT_S = 180.0
+SWEEP_TWICE_S = 2.5
 PLENTY = "1000000000"
 
 
@@ -61,6 +62,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--keep", action="store_true", help="leave logs, database and files where they are")
     given = parser.parse_args(arguments)
     print(f"seed {given.seed}", flush=True)
     token = {processes.TOKEN_VARIABLE: secrets.token_hex(16)}
@@ -76,8 +78,9 @@ def main(arguments: list[str]) -> int:
         django.setup()
         found, figures = _run(databases, environment, jobs=given.jobs, seconds=given.seconds, seed=given.seed)
     finally:
-        databases.stop(keep_folder=found is None or bool(found.words))
-        if found is None or found.words:
+        keep = given.keep or found is None or bool(found.words)
+        databases.stop(keep_folder=keep)
+        if keep:
             print(f"logs, database and files are left in {databases.folder}", flush=True)
     print(json.dumps({"bench": "chaos", "figures": figures}), flush=True)
     return 1 if found.words else 0
@@ -158,7 +161,7 @@ def _settle(stack: Stack) -> float | None:
             or Hold.objects.filter(state="open").exists()
         ):
             # The sweep has the last word on what was deleted or is to be put together.
-            time.sleep(2 * 1.0)
+            time.sleep(SWEEP_TWICE_S)
             return time.monotonic() - began
         time.sleep(TICK_S)
     return None
