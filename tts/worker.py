@@ -21,7 +21,7 @@ from tts.engine.process import (
 from tts.late_settlement import LateSettlement
 from tts.models import Attempt, DeviceSlot
 from tts.models.operations import DeviceEventKind
-from tts.services import attempts, failures, health, wakeups
+from tts.services import attempts, failures, health
 from tts.services.attempts import Fenced, Work
 from tts.services.bind import bind_next, hand_over
 from tts.services.device_events import record_event
@@ -140,7 +140,7 @@ class Runner:
 
     def _sent(self, work: Work) -> None:
         """What is done once the engine has its request, so that the engine does not wait for it."""
-        wakeups.wake_job(job_id=work.job.pk)
+        attempts.begin_job(work=work)
         self.late.make()
 
     def _fenced(self, attempt_id: uuid.UUID) -> None:

@@ -26,7 +26,7 @@ from tts import storage
 from tts.audio.wav import wav_file
 from tts.models import Attempt, SynthesisJob
 from tts.services import streams, wakeups
-from tts.services.attempts import Outcome, claim_attempt, finish_attempt, note_first_chunk
+from tts.services.attempts import Outcome, begin_job, claim_attempt, finish_attempt, note_first_chunk
 from tts.services.jobs import cancel_job
 from tts.states import JOB_LIVE
 
@@ -176,6 +176,7 @@ def test_audio_is_heard_while_it_is_made(open_stream: Open, customer: User, work
 
     attempt = Attempt.objects.get(job=job)
     work = claim_attempt(attempt_id=attempt.pk)
+    begin_job(work=work)
     pcm = tone(2.0)
     redis_connection().xadd(wakeups.audio_key(attempt.pk), {"pcm": pcm[:30_000]})
     note_first_chunk(attempt=work.attempt)

@@ -18,6 +18,7 @@ from tts.services.attempts import (
     Fenced,
     Outcome,
     Work,
+    begin_job,
     claim_attempt,
     fail_attempt,
     finish_attempt,
@@ -40,7 +41,9 @@ def account(workspace: Workspace) -> tuple[int, int]:
 
 def claim_next() -> Work:
     attempt = Attempt.objects.filter(state=AttemptState.BOUND).order_by("bound_at")[0]
-    return claim_attempt(attempt_id=attempt.pk)
+    work = claim_attempt(attempt_id=attempt.pk)
+    begin_job(work=work)
+    return work
 
 
 def spoken(work: Work, *, gpu_ms: int = 1000, audio_ms: int = 2000) -> Outcome:

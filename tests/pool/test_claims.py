@@ -7,12 +7,15 @@ import threading
 import pytest
 from django.db import connection, transaction
 
+from accounts.models import Workspace
 from tests.pool.conftest import Submit, make_device
 from tests.pool.processes import wait_for
 from tests.pool.test_attempts import LONG_TEXT
-from tts.models import Attempt, Segment, SynthesisJob
-from tts.services.attempts import Fenced, claim_attempt
+from tts.models import Attempt, Segment
+from tts.services.attempts import Fenced, begin_job, claim_attempt
+from tts.services.jobs import cancel_job
 from tts.services.sweep import sweep
+from tts.services.wakeups import is_cancel_flagged
 from tts.states import AttemptState, JobState, SegmentState
 
 
@@ -41,38 +44,46 @@ def claim_in_thread(attempt: Attempt, outcomes: list[object]) -> threading.Threa
     return thread
 
 
-def test_two_segments_that_begin_a_job_at_once_are_both_claimed(submit: Submit) -> None:
+def test_two_segments_that_begin_a_job_begin_it_once(submit: Submit) -> None:
     job = submit(LONG_TEXT)
     make_device(slots=2)
     sweep()
-    first, second = Attempt.objects.filter(job=job).order_by("pk")
-    outcomes: list[object] = []
-    with transaction.atomic():
-        claim_attempt(attempt_id=first.pk)
-        thread = claim_in_thread(second, outcomes)
-        wait_until_blocked()
-    thread.join(30)
-    assert [type(outcome).__name__ for outcome in outcomes] == ["Work"]
-    assert Attempt.objects.filter(job=job, state=AttemptState.RUNNING).count() == 2
+    works = [claim_attempt(attempt_id=attempt.pk) for attempt in Attempt.objects.filter(job=job)]
+    for work in works:
+        begin_job(work=work)
+    job.refresh_from_db()
+    assert len(works) == 2
+    assert job.state == JobState.RUNNING
+    assert job.started_at == works[0].attempt.started_at
 
 
-def test_a_claim_that_a_cancel_overtakes_changes_nothing(submit: Submit) -> None:
+def test_a_claim_that_a_cancel_overtakes_changes_nothing(submit: Submit, workspace: Workspace) -> None:
     job = submit()
     make_device()
     sweep()
     attempt = Attempt.objects.get(job=job)
     outcomes: list[object] = []
     with transaction.atomic():
-        SynthesisJob.objects.filter(pk=job.pk).update(cancel_requested_at=job.created_at)
+        cancel_job(workspace=workspace, job_id=job.pk)
         thread = claim_in_thread(attempt, outcomes)
         wait_until_blocked()
     thread.join(30)
     assert [type(outcome).__name__ for outcome in outcomes] == ["Fenced"]
     attempt.refresh_from_db()
     job.refresh_from_db()
-    assert (attempt.state, attempt.started_at) == (AttemptState.BOUND, None)
-    assert (job.state, job.started_at) == (JobState.QUEUED, None)
-    assert Segment.objects.get(job=job).state == SegmentState.BOUND
+    assert (attempt.state, attempt.started_at) == (AttemptState.CANCELED, None)
+    assert (job.state, job.started_at) == (JobState.CANCELED, None)
+    assert Segment.objects.get(job=job).state == SegmentState.CANCELED
+
+
+def test_a_cancel_that_a_claim_overtakes_stops_what_runs(submit: Submit, workspace: Workspace) -> None:
+    job = submit()
+    make_device()
+    sweep()
+    claim_attempt(attempt_id=Attempt.objects.get(job=job).pk)
+    cancel_job(workspace=workspace, job_id=job.pk)
+    assert is_cancel_flagged(job_id=job.pk)
+    assert Attempt.objects.get(job=job).state == AttemptState.RUNNING
 
 
 def test_an_attempt_is_claimed_once(submit: Submit) -> None:

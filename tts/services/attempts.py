@@ -10,8 +10,8 @@ import uuid
 from datetime import timedelta
 
 from django.db import connection, transaction
-from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce, Now
 
 from billing.errors import HoldNotOpen
 from billing.pricing import price_gpu_ms
@@ -39,6 +39,7 @@ __all__ = [
     "Outcome",
     "Work",
     "abandon_attempt",
+    "begin_job",
     "charge",
     "claim_attempt",
     "expired_attempts",
@@ -52,51 +53,48 @@ __all__ = [
 ]
 logger = logging.getLogger(__name__)
 
-# One statement: it stands between the wire and the engine, where the device waits. The job's row is written by its
-# first segment only; a job that was canceled meanwhile is not started.
+# One statement: it stands between the wire and the engine, where the device waits. It locks segment and attempt; a
+# cancel, which closes bound segments, comes before or after it. A claim that a crash of the database forgets leaves the
+# attempt bound, and its worker settles it all the same: nothing waits for the disk.
 _CLAIM = """
-WITH wanted AS (
-    SELECT id, job_id, segment_id, attempt_number FROM tts_attempt WHERE id = %(attempt)s AND state = 'bound'
-), begun AS (
-    UPDATE tts_synthesisjob j SET state = 'running', started_at = COALESCE(j.started_at, statement_timestamp())
-    FROM wanted WHERE j.id = wanted.job_id AND j.state = 'queued' AND j.cancel_requested_at IS NULL
-    RETURNING j.id
-), live AS (
-    SELECT id FROM begun
-    UNION SELECT j.id FROM tts_synthesisjob j JOIN wanted ON j.id = wanted.job_id
-    WHERE j.state = 'running' AND j.cancel_requested_at IS NULL
+WITH quick AS (SELECT set_config('synchronous_commit', 'off', true)
+), wanted AS (
+    SELECT a.id, a.segment_id, a.attempt_number FROM tts_attempt a JOIN tts_synthesisjob j ON j.id = a.job_id
+    WHERE a.id = %(attempt)s AND a.state = 'bound' AND j.state IN ('queued', 'running')
+        AND j.cancel_requested_at IS NULL
 ), claimed AS (
-    UPDATE tts_segment s SET state = 'running' FROM wanted, live
+    UPDATE tts_segment s SET state = 'running' FROM wanted
     WHERE s.id = wanted.segment_id AND s.attempt_number = wanted.attempt_number AND s.state = 'bound'
     RETURNING s.id
 )
 UPDATE tts_attempt a SET state = 'running', started_at = statement_timestamp(),
     leased_until = statement_timestamp() + make_interval(secs => %(lease_s)s)
-FROM claimed WHERE a.id = %(attempt)s AND a.state = 'bound'
+FROM claimed, quick WHERE a.id = %(attempt)s AND a.state = 'bound'
 """
 
 
 def claim_attempt(*, attempt_id: uuid.UUID) -> Work:
     """Take a bound attempt and start its lease. Raises Fenced when it is not waiting to be claimed.
 
-    The caller tells the job's watchers, once the engine is at work.
+    The caller calls `begin_job` once the engine is at work.
     """
-    # Twice: while another segment begins the job, this one sees neither a waiting nor a running job.
-    if not (_claim(attempt_id) or _claim(attempt_id)):
-        raise Fenced
-    attempt = Attempt.objects.select_related("segment", "job__voice", "job__price_version").get(pk=attempt_id)
-    return Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
-
-
-def _claim(attempt_id: uuid.UUID) -> bool:
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(_CLAIM, {"attempt": attempt_id, "lease_s": LEASE_SECONDS})
-            claimed = bool(cursor.rowcount == 1)
-        if not claimed:
-            # Nothing of it stays, such as a job that began.
-            transaction.set_rollback(True)
-    return claimed
+            claimed = cursor.rowcount
+        if claimed != 1:
+            # Nothing of it stays, such as a segment whose attempt was taken back.
+            raise Fenced
+    attempt = Attempt.objects.select_related("segment", "job__voice").get(pk=attempt_id)
+    return Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
+
+
+def begin_job(*, work: Work) -> None:
+    """The job runs, from its first claimed segment on; its watchers are told."""
+    SynthesisJob.objects.filter(
+        pk=work.job.pk, state=JobState.QUEUED, cancel_requested_at__isnull=True
+    ).update(state=JobState.RUNNING, started_at=Coalesce("started_at", Value(work.attempt.started_at)))
+    wakeups.wake_job(job_id=work.job.pk)
 
 
 def renew_lease(*, attempt_id: uuid.UUID) -> bool:
