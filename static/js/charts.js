@@ -49,8 +49,13 @@ document.addEventListener("focusin", (event) => {
   show(event.target, chosen.get(id) ?? columns.length - 1);
 });
 document.addEventListener("focusout", (event) => {
-  // A drawing that was refreshed is gone; its successor has the focus.
-  if (event.target.matches?.("[data-chart-svg]") && event.target.isConnected) clear(event.target);
+  const svg = event.target;
+  if (!svg.matches?.("[data-chart-svg]")) return;
+  // A drawing that is being refreshed loses the focus to its successor of the same name, and the choice stays.
+  setTimeout(() => {
+    const here = document.getElementById(svg.id);
+    if (here && document.activeElement !== here) clear(here);
+  });
 });
 document.addEventListener("keydown", (event) => {
   if (!event.target.matches?.("[data-chart-svg]") || !(event.key in STEPS)) return;
