@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import time
@@ -115,10 +114,7 @@ class Speaking:
 
     def end_live_audio(self) -> None:
         """Tell those who listen live that this attempt says no more."""
-        key = wakeups.audio_key(self.work.attempt.pk)
         self._publish({"end": b"1"})
-        with contextlib.suppress(redis.RedisError):
-            redis_connection().expire(key, AUDIO_STREAM_TTL_S)
 
     def _reference(self) -> bytes:
         voice = self.work.voice
@@ -186,12 +182,19 @@ class Speaking:
             wakeups.wake_job(job_id=self.work.job.pk)
 
     def _add(self, pcm: bytes) -> None:
+        at = len(self._pcm)
         self._pcm += pcm
-        self._publish({"pcm": pcm})
+        # Where it belongs: a listener cannot tell by counting once Redis has forgotten what came before.
+        self._publish({"pcm": pcm, "at": str(at).encode()})
 
     def _publish(self, fields: dict[str, bytes]) -> None:
         """Send to live listeners. Redis being away costs them their live audio, never the job."""
+        key = wakeups.audio_key(self.work.attempt.pk)
+        pipe = redis_connection().pipeline(transaction=False)
+        pipe.xadd(key, cast(Any, fields))
+        # Each time: a worker that dies has no chance to say it at the end.
+        pipe.expire(key, AUDIO_STREAM_TTL_S)
         try:
-            redis_connection().xadd(wakeups.audio_key(self.work.attempt.pk), cast(Any, fields))
+            pipe.execute()
         except redis.RedisError as error:
             logger.warning("publish_failed", extra={"error": type(error).__name__})

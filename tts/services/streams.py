@@ -193,9 +193,10 @@ def _segment_audio(job: SynthesisJob, index: int, part: int) -> Generator[bytes,
 def _attempt_audio(attempt_id: uuid.UUID, *, sent: int) -> Generator[bytes, None, int]:
     """The PCM of a running attempt beyond `sent` bytes; returns how much of the segment is sent by now.
 
-    Returns when the attempt says that it is done, or says nothing for a second: the caller looks at the truth again.
+    Returns when the attempt says that it is done, or says nothing for a second, or when Redis has forgotten what comes
+    next: the caller looks at the truth again, and has the rest from the file in the end.
     """
-    key, last, seen = wakeups.audio_key(attempt_id), "0", 0
+    key, last = wakeups.audio_key(attempt_id), "0"
     while True:
         entries = _wait({key: last}).get(key)
         if not entries:
@@ -204,9 +205,10 @@ def _attempt_audio(attempt_id: uuid.UUID, *, sent: int) -> Generator[bytes, None
             last = entry_id.decode()
             if b"end" in fields:
                 return sent
-            pcm = fields[b"pcm"]
-            seen += len(pcm)
-            if seen > sent:
-                fresh = pcm[-(seen - sent) :]
-                sent = seen
+            at = int(fields[b"at"])
+            if at > sent:
+                return sent
+            fresh = fields[b"pcm"][sent - at :]
+            if fresh:
+                sent += len(fresh)
                 yield fresh
