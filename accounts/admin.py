@@ -63,7 +63,16 @@ class WorkspaceAdmin(EditableRecordAdmin):
     list_filter = ("kind", ("suspended_at", admin.EmptyFieldListFilter), "created_at")
     search_fields = ("name", "memberships__user__email")
     ordering = ("-created_at",)
-    fields = ("id", "name", "kind", "weight", "suspended_at", "created_at")
+    fields = (
+        "id",
+        "name",
+        "kind",
+        "weight",
+        "queued_jobs_limit",
+        "running_segments_limit",
+        "suspended_at",
+        "created_at",
+    )
     readonly_fields = ("id", "kind", "created_at")
     inlines = (WorkspaceMembershipInline,)
 

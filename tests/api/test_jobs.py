@@ -211,6 +211,16 @@ def test_a_full_queue_says_when_to_come_back(alice_api: Api, preset: Voice, sett
     assert rows() == before
 
 
+def test_a_workspace_may_have_a_limit_of_its_own(
+    alice_api: Api, alice_workspace: Workspace, preset: Voice
+) -> None:
+    type(alice_workspace).objects.filter(pk=alice_workspace.pk).update(queued_jobs_limit=1)
+    body = {"voice_id": str(preset.pk), "text": TEXT}
+    assert alice_api.get("/api/v1/account").json()["limits"]["queued_jobs"] == 1
+    assert alice_api.send("POST", JOBS, body).status_code == 202
+    assert_problem(alice_api.send("POST", JOBS, body), 429, "queue_full")
+
+
 def test_submissions_have_a_limit_of_their_own(alice_api: Api, preset: Voice, settings: LazySettings) -> None:
     settings.VOICEPOOL = {**settings.VOICEPOOL, "SUBMITS_PER_MINUTE": 2}
     body = {"voice_id": str(preset.pk), "text": TEXT}

@@ -139,6 +139,21 @@ def test_a_workspace_at_its_limit_of_running_segments_is_passed_over() -> None:
     assert_counters_are_true()
 
 
+def test_a_limit_counts_from_the_moment_when_it_is_changed() -> None:
+    pool = FairPool(slots=3)
+    customer = pool.customer()
+    pool.queue(customer, *[SECOND] * 6)
+    type(customer).objects.filter(pk=customer.pk).update(running_segments_limit=1)
+    pool.fill()
+    assert len(pool.served) == 1
+    type(customer).objects.filter(pk=customer.pk).update(running_segments_limit=2)
+    pool.fill()
+    assert len(pool.served) == 2
+    type(customer).objects.filter(pk=customer.pk).update(running_segments_limit=None)
+    pool.fill()
+    assert len(pool.served) == 3
+
+
 def test_within_a_workspace_and_class_the_oldest_goes_first() -> None:
     pool = FairPool(slots=2)
     customer = pool.customer()
