@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import random
 import secrets
@@ -76,6 +77,8 @@ def main(arguments: list[str]) -> int:
         import django
 
         django.setup()
+        # That the database is away from time to time is what this is about.
+        logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
         found, figures = _run(databases, environment, jobs=given.jobs, seconds=given.seconds, seed=given.seed)
     finally:
         keep = given.keep or found is None or bool(found.words)
