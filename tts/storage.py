@@ -24,6 +24,19 @@ def job_audio_key(*, workspace_id: uuid.UUID, job_id: uuid.UUID) -> str:
     return f"workspaces/{workspace_id}/jobs/{job_id}/{uuid.uuid4()}.wav"
 
 
+def stored_audio_keys(*, workspace_id: uuid.UUID, job_id: uuid.UUID) -> list[str]:
+    """Every file that is there of a job, also those that no row names: whoever stored them died first."""
+    folder = f"workspaces/{workspace_id}/jobs/{job_id}"
+    keys: list[str] = []
+    for inside in (folder, f"{folder}/attempts"):
+        try:
+            _, names = default_storage.listdir(inside)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        keys += [f"{inside}/{name}" for name in names]
+    return keys
+
+
 def preset_sample_key(preset_key: str) -> str:
     return f"presets/{preset_key}/sample.wav"
 

@@ -18,6 +18,7 @@ from billing.pricing import price_gpu_ms
 from billing.selectors.prices import rate_for
 from billing.services import holds
 from billing.services.ledger import AlreadyPosted
+from tts import storage
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import wakeups
 from tts.services.bind import release_slot
@@ -235,7 +236,10 @@ def fail_attempt(
 
 
 def abandon_attempt(*, attempt: Attempt, gpu_ms: int = 0) -> None:
-    """Close an attempt that lost its segment (fenced) and free its slot. Never charges; harmless when it is closed."""
+    """Close an attempt that lost its segment (fenced), free its slot and remove what was stored for it.
+
+    Never charges; harmless when it is closed.
+    """
     with transaction.atomic():
         closed = Attempt.objects.filter(pk=attempt.pk, state__in=ATTEMPT_LIVE).update(
             state=AttemptState.CANCELED, finished_at=Now(), gpu_ms=gpu_ms, error_code="fenced"
@@ -244,6 +248,7 @@ def abandon_attempt(*, attempt: Attempt, gpu_ms: int = 0) -> None:
             work = Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
             record(work, Outcome(gpu_ms=gpu_ms, audio_ms=0), closed_attempt(attempt.pk), billable=False)
         release_slot(device_id=attempt.device_id, slot_number=attempt.slot_number, attempt_id=attempt.pk)
+    _remove_unpublished_audio(attempt)
 
 
 def expired_attempts() -> list[Attempt]:
@@ -267,6 +272,17 @@ def lose_attempt(*, attempt: Attempt, error_code: str = "") -> None:
         abandon_attempt(attempt=attempt)
     else:
         fail_attempt(work=work, error_code=code, error_detail="", gpu_ms=0, blame_user=False, expired=True)
+        _remove_unpublished_audio(attempt)
+
+
+def _remove_unpublished_audio(attempt: Attempt) -> None:
+    """Its worker may have stored audio before it was fenced, or died, and settled nothing: no row will ever name it."""
+    if Attempt.objects.filter(pk=attempt.pk, audio_key="").exists():
+        storage.delete(
+            storage.attempt_audio_key(
+                workspace_id=attempt.workspace_id, job_id=attempt.job_id, attempt_id=attempt.pk
+            )
+        )
 
 
 def _has_attempts_in_hand(job: SynthesisJob) -> bool:

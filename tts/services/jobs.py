@@ -72,12 +72,12 @@ def delete_job(*, workspace: Workspace, job_id: uuid.UUID) -> None:
 
 def delete_job_files(*, job_id: uuid.UUID) -> None:
     """Remove every audio file of a job. What a worker still writes is removed by the sweep, which calls this again."""
-    job = SynthesisJob.objects.filter(pk=job_id).only("audio_key").first()
+    job = SynthesisJob.objects.filter(pk=job_id).only("audio_key", "workspace_id").first()
     keys = set(
         Attempt.objects.filter(job_id=job_id).exclude(audio_key="").values_list("audio_key", flat=True)
     )
-    if job is not None and job.audio_key:
-        keys.add(job.audio_key)
+    if job is not None:
+        keys |= {job.audio_key, *storage.stored_audio_keys(workspace_id=job.workspace_id, job_id=job_id)}
     for key in keys:
         storage.delete(key)
     Attempt.objects.filter(job_id=job_id).update(audio_key="")
