@@ -7,6 +7,9 @@ PORT ?= 8000
 NAME ?=
 ARGS ?=
 WORKERS ?= 2
+JOBS ?= 1000
+SECONDS ?= 60
+SEED ?=
 
 BIN := .venv/bin
 REQUIREMENTS := requirements.txt deploy/requirements-web.txt
@@ -14,7 +17,7 @@ TABLES := $(wildcard */migrations/*.py */*/migrations/*.py) portal/settings/base
 COMPILED := $(patsubst %.po,%.mo,$(wildcard portal/locale/*/LC_MESSAGES/*.po))
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo install install-tests test check format openapi bench clean-data
+.PHONY: help run demo install install-tests test check format openapi bench chaos clean-data
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r target text; do \
@@ -67,6 +70,9 @@ openapi: install-tests ## write openapi.yaml anew from the code
 
 bench: install install-tests ## run one benchmark: NAME=start
 	@$(BIN)/python -m tests.bench "$(NAME)"
+
+chaos: install install-tests ## kill and lose everything again and again under load, then check the books (JOBS=1000, SECONDS=60 at least, SEED=…)
+	@$(BIN)/python -m tests.chaos --jobs "$(JOBS)" --seconds "$(SECONDS)" $(if $(SEED),--seed "$(SEED)")
 
 clean-data: install ## delete the data folder (DATA=.data) of a stack that does not run, after a question (YES=1: without)
 	@$(BIN)/python -m portal.embedded.clean --data "$(DATA)" $(if $(YES),--yes)
