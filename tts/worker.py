@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import secrets
+import time
 import uuid
 
 from tts.engine.errors import OUT_OF_MEMORY
@@ -23,7 +24,7 @@ from tts.models import Attempt, DeviceSlot
 from tts.models.operations import DeviceEventKind
 from tts.services import attempts, failures, health
 from tts.services.attempts import Fenced, Work
-from tts.services.bind import bind_next, hand_over
+from tts.services.bind import Binding, bind_next, hand_over
 from tts.services.device_events import record_event
 from tts.services.yielding import yield_attempt
 from tts.slot_keeper import EXIT_ENGINE_FAILED, EXIT_SUPERSEDED, SlotKeeper, SupersededError
@@ -33,6 +34,9 @@ from tts.watch import Watch
 
 logger = logging.getLogger(__name__)
 
+# One message of RQ's carries a worker through so much work; far below RQ_TIMEOUT_S (tts.services.bind), at which RQ
+# would interrupt it, with the longest segment on top.
+ONE_MESSAGE_S = 60.0
 # How long a request that hung has to end by itself before its process is killed.
 GIVE_UP_S = 0.5
 
@@ -99,33 +103,46 @@ class Runner:
     # --- one attempt -------------------------------------------------------------------------------------------
 
     def run(self, attempt_id: uuid.UUID) -> None:
-        """Speak one attempt and settle it, and bind the slot's next segment: the latter first where one waits. An
-        engine's fault does not raise."""
+        """Speak one attempt, and those that the slot is given while work waits, for up to a minute; settle each.
+
+        The slot gets its next segment before the spoken one is settled. It comes by the wire again once the minute is
+        over, so that RQ can look after its worker in between. An engine's fault does not raise.
+        """
+        by_wire_at = time.monotonic() + ONE_MESSAGE_S
+        current: uuid.UUID | None = attempt_id
+        while current is not None:
+            current = self._run_one(current, by_wire_at)
+
+    def _run_one(self, attempt_id: uuid.UUID, by_wire_at: float) -> uuid.UUID | None:
+        """Returns the attempt that this worker goes on with, without the wire."""
+        binding: Binding | None = None
         with self.keeper.in_use:
-            handed_over = False
             if self.keeper.discard_dead():
                 # Nobody's fault, and nothing was begun: others speak it.
                 health.take_back(device_id=self.address.device_id, slot_number=self.address.slot_number)
             elif (process := self.keeper.process) is not None:
-                handed_over = self._run(attempt_id, process)
-        if not handed_over:
-            self.late.make()
-            self.bind_next()
+                by_wire = time.monotonic() > by_wire_at
+                binding = self._run(attempt_id, process, by_wire=by_wire)
+                if binding is not None:
+                    return None if by_wire else binding.attempt_id
+        self.late.make()
+        self.bind_next()
+        return None
 
-    def _run(self, attempt_id: uuid.UUID, process: EngineProcess) -> bool:
-        """Returns whether the slot has its next segment already; this one is settled late then."""
+    def _run(self, attempt_id: uuid.UUID, process: EngineProcess, *, by_wire: bool) -> Binding | None:
+        """Returns what the slot has been given next already; this one is settled late then."""
         try:
             work = attempts.claim_attempt(attempt_id=attempt_id)
         except Fenced:
             self._abandon(attempt_id)
-            return False
+            return None
         self.watch.begin(attempt_id)
         speaking = Speaking(work, process, wanted=self.watch.must_stop, on_sent=lambda: self._sent(work))
-        handed_over = False
+        binding: Binding | None = None
         try:
             if self._speak(speaking, process):
-                handed_over = not speaking.rest and self._hand_over(work)
-                if handed_over:
+                binding = None if speaking.rest else self._hand_over(work, by_wire=by_wire)
+                if binding is not None:
                     self.late.put(lambda: self._settle_late(speaking))
                 else:
                     self._settle(speaking)
@@ -133,10 +150,10 @@ class Runner:
             self._fenced(attempt_id)
         finally:
             self.watch.end()
-            if not handed_over:
+            if binding is None:
                 speaking.end_live_audio()
         self.keeper.note_spoken()
-        return handed_over
+        return binding
 
     def _sent(self, work: Work) -> None:
         """What is done once the engine has its request, so that the engine does not wait for it."""
@@ -191,15 +208,15 @@ class Runner:
             return True
         return False
 
-    def _hand_over(self, work: Work) -> bool:
+    def _hand_over(self, work: Work, *, by_wire: bool) -> Binding | None:
         """Give the slot its next segment, where one waits: the device is not to wait for the settlement."""
-        return self.keeper.ready and (
-            hand_over(
-                device_id=self.address.device_id,
-                slot_number=self.address.slot_number,
-                attempt_id=work.attempt.pk,
-            )
-            is not None
+        if not self.keeper.ready:
+            return None
+        return hand_over(
+            device_id=self.address.device_id,
+            slot_number=self.address.slot_number,
+            attempt_id=work.attempt.pk,
+            by_wire=by_wire,
         )
 
     def _settle(self, speaking: Speaking) -> None:

@@ -64,10 +64,11 @@ def bind_next(*, slot: DeviceSlot) -> Binding | None:
     return binding
 
 
-def hand_over(*, device_id: int, slot_number: int, attempt_id: uuid.UUID) -> Binding | None:
+def hand_over(*, device_id: int, slot_number: int, attempt_id: uuid.UUID, by_wire: bool) -> Binding | None:
     """Bind the next segment to a slot whose attempt has been spoken but is not settled yet.
 
-    None, and nothing changed, where nothing waits or the slot is not this attempt's any more.
+    `by_wire`: its id goes on the slot's queue; without, the slot's worker takes it from here. None, and nothing
+    changed, where nothing waits or the slot is not this attempt's any more.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -78,7 +79,8 @@ def hand_over(*, device_id: int, slot_number: int, attempt_id: uuid.UUID) -> Bin
     if next_id is None:
         return None
     binding = Binding(next_id, device_id, slot_number)
-    _enqueue_on_commit(binding)
+    if by_wire:
+        _enqueue_on_commit(binding)
     return binding
 
 
