@@ -14,6 +14,7 @@ import psutil
 
 from portal.embedded import postgres, processes, valkey
 from portal.embedded.ports import port_of, reserve_loopback_port
+from portal.embedded.template import find_template
 
 READY_TIMEOUT_S = 60.0
 # PostgreSQL refuses to start while a process of the one before still has the shared memory.
@@ -63,7 +64,8 @@ class Databases:
 
     def start(self) -> None:
         """Make and start both; PostgreSQL as in operation: with fsync and synchronous commits."""
-        self._postgres.create()
+        # With all tables in it, where the installation has made one.
+        self._postgres.create(template=find_template())
         self._start_postgres()
         self._start_valkey()
 

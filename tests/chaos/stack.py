@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 AUDIO_MS_PER_CHARACTER = 100
 ENGINE_SETTINGS = {
     "real_time": True,
-    "ms_per_character": 12,
+    "ms_per_character": 6,
     "audio_ms_per_character": AUDIO_MS_PER_CHARACTER,
     "chunk_ms": 400,
 }
