@@ -45,6 +45,10 @@ CANCEL_POLL_S = 0.2
 AUDIO_STREAM_TTL_S = 3600
 
 
+class VoiceGone(Exception):
+    """The voice was deleted while the segment waited."""
+
+
 class Speaking:
     """Speaks one attempt with one engine process. `wanted` says whether it is to stop, `on_sent` is called when the
     engine has its (first) request."""
@@ -76,7 +80,7 @@ class Speaking:
         """Speak the segment, or its beginning when urgent work waits (`rest`).
 
         Raises:
-            FileNotFoundError: the voice was deleted.
+            VoiceGone: the voice was deleted.
             EngineCanceled, BudgetExhausted, EngineError: with what all of it has used until then.
             EngineDied, EngineHung: see EngineProcess.speak.
         """
@@ -119,8 +123,11 @@ class Speaking:
     def _reference(self) -> bytes:
         voice = self.work.voice
         if voice.state == VoiceState.DELETED:
-            raise FileNotFoundError(voice.clip_key)
-        return storage.read(voice.clip_key) if voice.kind == VoiceKind.CLONE else b""
+            raise VoiceGone
+        try:
+            return storage.read(voice.clip_key) if voice.kind == VoiceKind.CLONE else b""
+        except FileNotFoundError as error:
+            raise VoiceGone from error
 
     def _request(self, number: int, text: str, clip: bytes) -> SpeakRequest:
         job, voice = self.work.job, self.work.voice

@@ -27,7 +27,7 @@ class Watch:
     def __init__(
         self, *, address: SlotAddress, worker_name: str, keeper: SlotKeeper, on_tick: Callable[[], None]
     ) -> None:
-        """`on_tick` is called about once a second by the keeper's thread."""
+        """`on_tick` is called every 2 s by the beat, which waits for no engine."""
         self.lease_lost = threading.Event()
         self.stop_wanted = threading.Event()
         self._address = address
@@ -37,6 +37,8 @@ class Watch:
         self._attempt_id: uuid.UUID | None = None
         self._view: SlotView | None = None
         self._stopping = threading.Event()
+        # Between the beat, which says what became of an attempt, and the worker, which goes on to the next.
+        self._attempt_lock = threading.Lock()
 
     def start(self) -> None:
         """Begin to beat, before the first engine is up."""
@@ -52,12 +54,20 @@ class Watch:
 
     def begin(self, attempt_id: uuid.UUID) -> None:
         """This attempt's lease is renewed from now on."""
-        self.lease_lost.clear()
-        self.stop_wanted.clear()
-        self._attempt_id = attempt_id
+        with self._attempt_lock:
+            self.lease_lost.clear()
+            self.stop_wanted.clear()
+            self._attempt_id = attempt_id
 
     def end(self) -> None:
-        self._attempt_id = None
+        with self._attempt_lock:
+            self._attempt_id = None
+
+    def _say(self, event: threading.Event, attempt_id: uuid.UUID) -> None:
+        """Set it for this attempt, if that is still the one that is spoken."""
+        with self._attempt_lock:
+            if self._attempt_id == attempt_id:
+                event.set()
 
     def must_stop(self) -> bool:
         """Whether the attempt that is being spoken has been taken away, or its job is over."""
@@ -67,6 +77,7 @@ class Watch:
         while not self._stopping.wait(LEASE_RENEWAL_SECONDS):
             try:
                 close_old_connections()
+                self._on_tick()
                 self._beat()
             except DatabaseError as error:
                 logger.warning("beat_failed", extra={"error": type(error).__name__})
@@ -79,10 +90,9 @@ class Watch:
             return
         # Of an attempt that was settled between the two reads, nothing is anybody's business.
         if not attempts.renew_lease(attempt_id=attempt_id):
-            if self._attempt_id == attempt_id:
-                self.lease_lost.set()
-        elif attempts.must_stop(attempt_id=attempt_id) and self._attempt_id == attempt_id:
-            self.stop_wanted.set()
+            self._say(self.lease_lost, attempt_id)
+        elif attempts.must_stop(attempt_id=attempt_id):
+            self._say(self.stop_wanted, attempt_id)
 
     def _heartbeat(self) -> SlotView:
         """Say that the worker lives, and read how its device stands. Ends the process when it is another's."""
@@ -107,7 +117,6 @@ class Watch:
                 return
             try:
                 close_old_connections()
-                self._on_tick()
                 # Whoever calls knows of something that the last beat did not see.
                 view = self._heartbeat() if called or self._view is None else self._view
                 if self._keeper.tend(view):

@@ -9,6 +9,8 @@ import secrets
 import time
 import uuid
 
+from django.db import DatabaseError, close_old_connections
+
 from tts.engine.errors import OUT_OF_MEMORY
 from tts.engine.process import (
     BudgetExhausted,
@@ -29,7 +31,8 @@ from tts.services.device_events import record_event
 from tts.services.yielding import yield_attempt
 from tts.slot_keeper import EXIT_ENGINE_FAILED, EXIT_SUPERSEDED, SlotKeeper, SupersededError
 from tts.slot_worker import SlotAddress, SlotWorker
-from tts.speaking import Speaking
+from tts.speaking import Speaking, VoiceGone
+from tts.states import AttemptState
 from tts.watch import Watch
 
 logger = logging.getLogger(__name__)
@@ -131,10 +134,11 @@ class Runner:
 
     def _run(self, attempt_id: uuid.UUID, process: EngineProcess, *, by_wire: bool) -> Binding | None:
         """Returns what the slot has been given next already; this one is settled late then."""
+        close_old_connections()
         try:
             work = attempts.claim_attempt(attempt_id=attempt_id)
         except Fenced:
-            self._abandon(attempt_id)
+            self._abandon_bound(attempt_id)
             return None
         self.watch.begin(attempt_id)
         speaking = Speaking(work, process, wanted=self.watch.must_stop, on_sent=lambda: self._sent(work))
@@ -143,7 +147,10 @@ class Runner:
             if self._speak(speaking, process):
                 binding = None if speaking.rest else self._hand_over(work, by_wire=by_wire)
                 if binding is not None:
-                    self.late.put(lambda: self._settle_late(speaking))
+                    self.late.put(
+                        lambda: self._settle_late(speaking),
+                        give_up=lambda: attempts.expire_lease(attempt_id=attempt_id),
+                    )
                 else:
                     self._settle(speaking)
         except Fenced:
@@ -157,12 +164,18 @@ class Runner:
 
     def _sent(self, work: Work) -> None:
         """What is done once the engine has its request, so that the engine does not wait for it."""
-        attempts.begin_job(work=work)
+        with contextlib.suppress(DatabaseError):  # the next segment's claim, or the end, makes up for it
+            attempts.begin_job(work=work)
         self.late.make()
 
     def _fenced(self, attempt_id: uuid.UUID) -> None:
         logger.info("attempt_fenced", extra={"attempt_id": attempt_id})
         self._abandon(attempt_id)
+
+    def _abandon_bound(self, attempt_id: uuid.UUID) -> None:
+        """An attempt that could not be claimed. One that runs is spoken or settled late: the wire said it twice."""
+        if Attempt.objects.filter(pk=attempt_id, state=AttemptState.BOUND).exists():
+            self._abandon(attempt_id)
 
     def _abandon(self, attempt_id: uuid.UUID) -> None:
         attempt = Attempt.objects.select_related("segment", "job__voice").filter(pk=attempt_id).first()
@@ -174,7 +187,7 @@ class Runner:
         work = speaking.work
         try:
             speaking.speak()
-        except FileNotFoundError:
+        except VoiceGone:
             attempts.fail_attempt(
                 work=work, error_code="voice_deleted", error_detail="", gpu_ms=0, blame_user=True
             )

@@ -90,6 +90,12 @@ DATABASES = {"default": dj_database_url.parse(env_text("DATABASE_URL"))}
 DATABASES["default"]["OPTIONS"] = {
     **DATABASES["default"].get("OPTIONS", {}),
     "pool": {"min_size": 1, "max_size": env_int("DATABASE_POOL_SIZE", 10), "timeout": 10},
+    # A process that is frozen, or a host that is gone, in the middle of a transaction must not hold its locks for ever.
+    "options": "-c idle_in_transaction_session_timeout=15s",
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
 }
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

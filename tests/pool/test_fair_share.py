@@ -61,6 +61,35 @@ def test_a_class_that_is_alone_gets_everything_and_owes_nothing_for_it() -> None
     assert late["batch"] in (1, 2)  # its share of a 17th, not nothing, and not a debt's worth for the new one
 
 
+def test_no_class_saves_up_time_while_the_pool_has_nothing_to_do() -> None:
+    pool = FairPool()
+    pool.queue(pool.customer(), *[SECOND] * 200, job_class="interactive")
+    pool.run()
+    pool.fill()
+    pool.queue(pool.customer(), *[SECOND] * 60, job_class="batch")
+    pool.queue(pool.customer(), *[SECOND] * 60, job_class="interactive")
+    began_ms = pool.now_ms
+    pool.run(until_ms=began_ms + 34 * SECOND)
+    late = Counter(one.job_class for one in pool.served if one.started_ms >= began_ms)
+    assert late["batch"] <= 3
+
+
+def test_a_customer_at_the_limit_does_not_hide_others_who_have_waited_too_long() -> None:
+    pool = FairPool(slots=1)
+    capped, other, urgent = pool.customer(), pool.customer(), pool.customer()
+    type(capped).objects.filter(pk=capped.pk).update(running_segments_limit=0)
+    pool.queue(capped, *[SECOND] * 5, job_class="batch")
+    pool.queue(other, *[SECOND] * 5, job_class="batch")
+    pool.queue(urgent, *[SECOND] * 60, job_class="interactive")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE tts_segment SET created_at = created_at - interval '7 hours' WHERE job_class = 'batch'"
+        )
+    FairShareClass.objects.update(overdue_at=None)
+    pool.run(until_ms=12 * SECOND)
+    assert sum(one.workspace == other for one in pool.served) >= 3
+
+
 def test_time_away_is_not_saved_up() -> None:
     pool = FairPool()
     steady, sleeper = pool.customer(), pool.customer()

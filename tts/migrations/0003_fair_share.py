@@ -144,6 +144,16 @@ CREATE FUNCTION tts_ensure_classes() RETURNS void LANGUAGE sql AS $$
     ON CONFLICT DO NOTHING;
 $$;
 
+-- All queues of a workspace, in order, as the counters' trigger takes them; false when somebody holds one of them for
+-- longer than a settlement or a submission takes.
+CREATE FUNCTION tts_lock_queues(p_workspace uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM tts_fairsharequeue WHERE workspace_id = p_workspace ORDER BY job_class FOR UPDATE;
+    RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN false;
+END $$;
+
 -- What was charged in advance is set right by what it really took. Faults of the platform cost a queue nothing. The
 -- caller holds the classes' locks.
 CREATE FUNCTION tts_true_up() RETURNS void LANGUAGE plpgsql AS $$
@@ -163,11 +173,15 @@ BEGIN
         ORDER BY a.id LIMIT 100
         FOR UPDATE OF a SKIP LOCKED
     LOOP
+        IF r.share_charged = 0 THEN
+            UPDATE tts_attempt SET share_settled = true WHERE id = r.id;
+            CONTINUE;
+        END IF;
+        -- Whoever holds them for long, such as a client that hangs, must not stop the others' decisions.
+        CONTINUE WHEN NOT tts_lock_queues(r.workspace_id);
         UPDATE tts_attempt SET share_settled = true WHERE id = r.id;
-        CONTINUE WHEN r.share_charged = 0;
         v_actual_ms := CASE WHEN r.state IN ('succeeded', 'canceled') OR r.error_code = 'budget_exhausted'
             THEN r.gpu_ms ELSE 0 END;
-        PERFORM 1 FROM tts_fairsharequeue WHERE workspace_id = r.workspace_id ORDER BY job_class FOR UPDATE;
         UPDATE tts_fairsharequeue SET start_tag = LEAST(
             start_tag + v_actual_ms * 1000 / r.share_weight - r.share_charged,
             GREATEST(start_tag, r.virtual_time + c_debt_limit)
@@ -190,17 +204,31 @@ DECLARE
     v_found bigint;
 BEGIN
     FOR c IN SELECT * FROM tts_fairshareclass WHERE overdue_at IS NULL OR overdue_at <= now() LOOP
+        -- The oldest of those that may be chosen: one workspace at its limit must not hide all that come after it.
         SELECT s.workspace_id, s.created_at INTO v_head FROM tts_segment s
-        WHERE s.state = 'queued' AND s.job_class = c.job_class ORDER BY s.id LIMIT 1;
+        WHERE s.state = 'queued' AND s.job_class = c.job_class
+            AND s.workspace_id <> ALL (ARRAY(
+                SELECT q.workspace_id FROM tts_fairsharequeue q
+                WHERE q.job_class = c.job_class AND q.queued > 0 AND q.workspace_running >= q.running_limit
+                UNION ALL
+                SELECT q.workspace_id FROM tts_fairsharequeue q WHERE q.id = ANY (p_skipped)
+            ))
+        ORDER BY s.id LIMIT 1;
         v_overdue := EXTRACT(EPOCH FROM now() - v_head.created_at) / c.override_age_s;
         IF v_overdue IS NULL OR v_overdue <= 1 THEN
-            UPDATE tts_fairshareclass
-            SET overdue_at = COALESCE(v_head.created_at, now()) + make_interval(secs => c.override_age_s)
-            WHERE job_class = c.job_class;
+            -- Those at their limit may come back at any decision, and be older.
+            IF p_skipped = '{}' AND NOT EXISTS (
+                SELECT 1 FROM tts_fairsharequeue q
+                WHERE q.job_class = c.job_class AND q.queued > 0 AND q.workspace_running >= q.running_limit
+            ) THEN
+                UPDATE tts_fairshareclass
+                SET overdue_at = COALESCE(v_head.created_at, now()) + make_interval(secs => c.override_age_s)
+                WHERE job_class = c.job_class;
+            END IF;
         ELSIF v_overdue > v_most THEN
             SELECT q.id INTO v_queue_id FROM tts_fairsharequeue q
             WHERE q.workspace_id = v_head.workspace_id AND q.job_class = c.job_class AND q.queued > 0
-                AND q.workspace_running < q.running_limit AND q.id <> ALL (p_skipped);
+                AND q.workspace_running < q.running_limit;
             IF FOUND THEN
                 v_most := v_overdue;
                 v_found := v_queue_id;
@@ -258,15 +286,17 @@ BEGIN
         PERFORM tts_ensure_classes();
         PERFORM 1 FROM tts_fairshareclass ORDER BY job_class FOR UPDATE;
     END IF;
+    -- From here on nobody is waited for longer than that, while all other decisions wait for this one.
+    PERFORM set_config('lock_timeout', '250ms', true);
     PERFORM tts_true_up();
 
-    -- At most eight queues are passed over: their heads are being changed by others just now, or may not go here.
-    FOR try IN 1..8 LOOP
+    -- At most so many queues are passed over: their heads are being changed by others just now, or may not go here.
+    FOR try IN 1..50 LOOP
         v_queue_id := NULL;
         v_best_tag := NULL;
         FOR v_class IN
             SELECT c.job_class, c.active, c.start_tag, next.id AS queue_id,
-                MIN(c.start_tag) FILTER (WHERE c.active) OVER () AS least_active,
+                COALESCE(MIN(c.start_tag) FILTER (WHERE c.active) OVER (), MAX(c.start_tag) OVER ()) AS newest,
                 MIN(c.picks_since_override) OVER () AS least_picks, MIN(COALESCE(c.overdue_at, now())) OVER () AS overdue_at
             FROM tts_fairshareclass c
             LEFT JOIN LATERAL (
@@ -285,8 +315,8 @@ BEGIN
                 CONTINUE;
             END IF;
             IF NOT v_class.active THEN
-                -- A class that comes back starts where the others are.
-                v_class.start_tag := GREATEST(v_class.start_tag, v_class.least_active);
+                -- A class that comes back starts where the others are, or were when the last work ended.
+                v_class.start_tag := GREATEST(v_class.start_tag, v_class.newest);
                 UPDATE tts_fairshareclass SET active = true, start_tag = v_class.start_tag
                 WHERE job_class = v_class.job_class;
             END IF;
@@ -307,10 +337,11 @@ BEGIN
                 v_by_age := true;
             END IF;
         END IF;
-        -- All queues of the workspace, in order, as the counters' trigger does.
-        PERFORM 1 FROM tts_fairsharequeue
-        WHERE workspace_id = (SELECT workspace_id FROM tts_fairsharequeue WHERE id = v_queue_id)
-        ORDER BY job_class FOR UPDATE;
+        IF NOT tts_lock_queues((SELECT workspace_id FROM tts_fairsharequeue WHERE id = v_queue_id)) THEN
+            v_segment := NULL;
+            v_skipped := v_skipped || v_queue_id;
+            CONTINUE;
+        END IF;
         SELECT q.id, q.workspace_id, q.job_class, q.start_tag, GREATEST(1, w.weight) AS weight INTO v_queue
         FROM tts_fairsharequeue q JOIN accounts_workspace w ON w.id = q.workspace_id
         WHERE q.id = v_queue_id AND q.queued > 0 AND q.workspace_running < q.running_limit;
@@ -402,6 +433,7 @@ DROP FUNCTION tts_bind(bigint, int, int);
 DROP FUNCTION tts_better_elsewhere(bigint, bigint, int);
 DROP FUNCTION tts_overdue_queue(bigint[]);
 DROP FUNCTION tts_true_up();
+DROP FUNCTION tts_lock_queues(uuid);
 DROP FUNCTION tts_ensure_classes();
 """
 

@@ -56,4 +56,10 @@ class FairShareQueue(models.Model):
                 condition=Q(queued__gt=0, workspace_running__lt=F("running_limit")),
                 name="fair_share_next",
             ),
+            # Few or none: those that are passed over when the oldest is looked for.
+            models.Index(
+                fields=["job_class"],
+                condition=Q(queued__gt=0, workspace_running__gte=F("running_limit")),
+                name="fair_share_at_limit",
+            ),
         ]

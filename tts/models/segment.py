@@ -36,6 +36,7 @@ class Segment(models.Model):
             models.Index(
                 fields=["workspace", "job_class", "id"], condition=Q(state="queued"), name="segment_next"
             ),
+            models.Index(fields=["job"], condition=Q(state__in=["bound", "running"]), name="segment_in_hand"),
             # The longest waiting of a class.
             models.Index(fields=["job_class", "id"], condition=Q(state="queued"), name="segment_oldest"),
         ]

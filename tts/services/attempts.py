@@ -10,7 +10,7 @@ import uuid
 from datetime import timedelta
 
 from django.db import connection, transaction
-from django.db.models import F, Q, Value
+from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Coalesce, Now
 
 from billing.errors import HoldNotOpen
@@ -43,6 +43,7 @@ __all__ = [
     "begin_job",
     "charge",
     "claim_attempt",
+    "expire_lease",
     "expired_attempts",
     "fail_attempt",
     "finish_attempt",
@@ -238,10 +239,20 @@ def fail_attempt(
 def abandon_attempt(*, attempt: Attempt, gpu_ms: int = 0) -> None:
     """Close an attempt that lost its segment (fenced), free its slot and remove what was stored for it.
 
-    Never charges; harmless when it is closed.
+    Where the segment is still its own (a claim that a crash forgot, a job that was canceled a moment ago), its lease is
+    ended instead: the sweep settles it, and the segment goes on. Never charges; harmless when it is closed.
     """
+    mine = Segment.objects.filter(
+        pk=OuterRef("segment_id"),
+        attempt_number=OuterRef("attempt_number"),
+        state__in=[SegmentState.BOUND, SegmentState.RUNNING],
+        job__state__in=JOB_LIVE,
+    )
+    live = Attempt.objects.filter(pk=attempt.pk, state__in=ATTEMPT_LIVE)
     with transaction.atomic():
-        closed = Attempt.objects.filter(pk=attempt.pk, state__in=ATTEMPT_LIVE).update(
+        if live.filter(Exists(mine)).update(leased_until=Now() - timedelta(seconds=1)):
+            return
+        closed = live.filter(~Exists(mine)).update(
             state=AttemptState.CANCELED, finished_at=Now(), gpu_ms=gpu_ms, error_code="fenced"
         )
         if closed:
@@ -249,6 +260,13 @@ def abandon_attempt(*, attempt: Attempt, gpu_ms: int = 0) -> None:
             record(work, Outcome(gpu_ms=gpu_ms, audio_ms=0), closed_attempt(attempt.pk), billable=False)
         release_slot(device_id=attempt.device_id, slot_number=attempt.slot_number, attempt_id=attempt.pk)
     _remove_unpublished_audio(attempt)
+
+
+def expire_lease(*, attempt_id: uuid.UUID) -> None:
+    """End the lease of an attempt that its worker cannot settle: the sweep hands its segment on at once."""
+    Attempt.objects.filter(pk=attempt_id, state__in=ATTEMPT_LIVE).update(
+        leased_until=Now() - timedelta(seconds=1)
+    )
 
 
 def expired_attempts() -> list[Attempt]:

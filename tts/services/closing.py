@@ -61,7 +61,8 @@ WITH moved AS (
 ), ended AS (
     UPDATE tts_attempt a SET state = %(attempt_state)s, finished_at = statement_timestamp(), gpu_ms = %(gpu_ms)s,
         audio_ms = %(audio_ms)s, audio_key = %(audio_key)s, first_chunk_gpu_ms = %(first_chunk_gpu_ms)s,
-        charged_micros = %(charged)s, error_code = %(error_code)s, error_detail = %(error_detail)s
+        started_at = COALESCE(a.started_at, %(started_at)s), charged_micros = %(charged)s,
+        error_code = %(error_code)s, error_detail = %(error_detail)s
     FROM moved
     WHERE a.id = %(attempt)s AND a.state IN ('bound', 'running')
         AND (NOT %(expired)s OR a.leased_until < statement_timestamp())
@@ -110,6 +111,8 @@ def close(
                 "charged": charged,
                 "error_code": error_code,
                 "error_detail": error_detail[:500],
+                # A crash of the database may have forgotten the claim; what was spoken is paid and on the receipt.
+                "started_at": None if expired else work.attempt.started_at,
                 "expired": expired,
             },
         )

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from tts.models import Segment
 from tts.services import blame, health
 from tts.services.attempts import Work, fail_attempt
+
+
+def _whole_text(work: Work) -> str:
+    """The segment's text as it was submitted, also where a part of it has been spoken and this is the rest."""
+    parts = Segment.objects.filter(job=work.job, index=work.segment.index).order_by("part")
+    return "".join(parts.values_list("text", flat=True))
 
 
 def fail_with_engine(*, work: Work, error_code: str, error_detail: str, gpu_ms: int) -> bool:
@@ -28,7 +35,7 @@ def fail_with_engine(*, work: Work, error_code: str, error_detail: str, gpu_ms: 
             give_up_as=blame.POISON_TEXT if poison else "",
         )
         if poison:
-            blame.block_text(text=work.segment.text)
+            blame.block_text(text=_whole_text(work))
     return health.strike(
         device_id=attempt.device_id,
         epoch=attempt.epoch,

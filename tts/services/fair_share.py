@@ -17,61 +17,77 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 
 from tts.models import SynthesisJob
 from tts.states import DEVICE_HEARTBEAT_SECONDS, JobState
 
-# A queue's segments beyond this many are not looked at one by one when a place is counted.
-LOOK_AHEAD_SEGMENTS = 400
-# More than this many segments ahead are not played through slot by slot: their sum says the same.
-PLAY_THROUGH_SEGMENTS = 5000
+# More than this many segments ahead are not played through slot by slot, and their jobs are not counted one by one:
+# the sums say the same.
+PLAY_THROUGH_SEGMENTS = 2000
 
-# The waiting segments of the job's class, each with the tag at which it will be chosen, were nothing new to come; and
-# of the other classes what they are due until this class's tag has come as far.
-_AHEAD = """
-WITH mine AS (
-    SELECT s.id, s.workspace_id, s.job_class FROM tts_segment s
-    WHERE s.job_id = %(job)s AND s.state = 'queued' ORDER BY s.id LIMIT 1
-), lined_up AS (
-    SELECT s.id, s.job_id, s.estimate_gpu_ms, q.id AS queue_id,
-        q.start_tag + (SUM(s.estimate_gpu_ms) OVER (PARTITION BY q.id ORDER BY s.id) - s.estimate_gpu_ms)
-            * 1000 / GREATEST(1, w.weight) AS tag
-    FROM tts_fairsharequeue q
-    JOIN mine ON mine.job_class = q.job_class
-    JOIN accounts_workspace w ON w.id = q.workspace_id
-    CROSS JOIN LATERAL (
-        SELECT s.id, s.job_id, s.estimate_gpu_ms FROM tts_segment s
-        WHERE s.workspace_id = q.workspace_id AND s.job_class = q.job_class AND s.state = 'queued'
-        ORDER BY s.id LIMIT %(look_ahead)s
-    ) AS s
-    WHERE q.queued > 0
-), here AS (
-    SELECT l.tag, l.queue_id, l.id, mine.job_class FROM lined_up l JOIN mine ON mine.id = l.id
-), ahead AS (
-    SELECT COUNT(*) AS segments, COUNT(DISTINCT l.job_id) AS jobs, COALESCE(SUM(l.estimate_gpu_ms), 0) AS estimate
-    FROM lined_up l, here
-    WHERE l.job_id <> %(job)s AND (l.tag, l.queue_id, l.id) < (here.tag, here.queue_id, here.id)
-), others AS (
-    SELECT COALESCE(SUM(GREATEST(0, LEAST(backlog.estimate,
-            ((CASE WHEN mine.active THEN mine.start_tag ELSE GREATEST(mine.start_tag, c.start_tag) END
-                + ahead.estimate * 1000 / mine.weight) - c.start_tag) * c.weight / 1000))), 0) AS estimate,
-        COALESCE(SUM(backlog.queued * GREATEST(0, LEAST(1.0,
-            ((CASE WHEN mine.active THEN mine.start_tag ELSE GREATEST(mine.start_tag, c.start_tag) END
-                + ahead.estimate * 1000 / mine.weight) - c.start_tag) * c.weight / 1000.0
-            / GREATEST(1, backlog.estimate)))), 0) AS segments
-    FROM here
-    JOIN tts_fairshareclass mine ON mine.job_class = here.job_class
-    CROSS JOIN ahead
-    JOIN tts_fairshareclass c ON c.job_class <> here.job_class AND c.active
-    CROSS JOIN LATERAL (
-        SELECT COALESCE(SUM(q.queued_estimate_gpu_ms), 0) AS estimate, COALESCE(SUM(q.queued), 0) AS queued
-        FROM tts_fairsharequeue q WHERE q.job_class = c.job_class AND q.queued > 0
-    ) AS backlog
+# The job's first waiting segment, and the tag at which it will be chosen, were nothing new to come.
+_MINE = """
+SELECT s.id, q.id, s.workspace_id, s.job_class, q.start_tag + earlier.estimate * 1000 / GREATEST(1, w.weight),
+    earlier.segments, earlier.estimate
+FROM tts_segment s
+JOIN tts_fairsharequeue q ON q.workspace_id = s.workspace_id AND q.job_class = s.job_class
+JOIN accounts_workspace w ON w.id = s.workspace_id
+CROSS JOIN LATERAL (
+    SELECT COUNT(*) AS segments, COALESCE(SUM(e.estimate_gpu_ms), 0)::bigint AS estimate FROM tts_segment e
+    WHERE e.workspace_id = s.workspace_id AND e.job_class = s.job_class AND e.state = 'queued' AND e.id < s.id
+) AS earlier
+WHERE s.job_id = %(job)s AND s.state = 'queued' ORDER BY s.id LIMIT 1
+"""
+
+# The other queues of its class that come before that tag, and how many segments each is due until then. From the
+# counters: a queue's segments count as equally long.
+_OTHERS = """
+WITH due AS (
+    SELECT q.id, q.workspace_id, LEAST(q.queued, GREATEST(1, CEIL(
+            (%(tag)s - q.start_tag) * GREATEST(1, w.weight) / 1000.0 * q.queued / GREATEST(1, q.queued_estimate_gpu_ms)
+        ))) AS segments, q.queued_estimate_gpu_ms::float8 / q.queued AS each_ms
+    FROM tts_fairsharequeue q JOIN accounts_workspace w ON w.id = q.workspace_id
+    WHERE q.job_class = %(job_class)s AND q.queued > 0 AND q.workspace_running < q.running_limit
+        AND (q.start_tag, q.id) < (%(tag)s, %(queue)s) AND q.id <> %(queue)s
 )
-SELECT ahead.jobs, ahead.segments + CEIL(others.segments)::bigint, ahead.estimate + others.estimate
-FROM ahead, others
+"""
+# Put together from constants of this module alone.
+_OTHERS_SUM = f"""{_OTHERS}
+SELECT COALESCE(SUM(segments), 0)::bigint, COALESCE(SUM(segments * each_ms), 0)::float8 FROM due
+"""  # noqa: S608
+_OTHERS_JOBS = f"""{_OTHERS}
+SELECT COUNT(DISTINCT next.job_id) FROM due CROSS JOIN LATERAL (
+    SELECT s.job_id FROM tts_segment s
+    WHERE s.workspace_id = due.workspace_id AND s.job_class = %(job_class)s AND s.state = 'queued'
+    ORDER BY s.id LIMIT due.segments::bigint
+) AS next
+"""  # noqa: S608
+_OWN_JOBS = """
+SELECT COUNT(DISTINCT job_id) FROM tts_segment
+WHERE workspace_id = %(workspace)s AND job_class = %(job_class)s AND state = 'queued' AND id < %(segment)s
+"""
+
+# What the other classes are due until this class has come so far.
+_OTHER_CLASSES = """
+SELECT COALESCE(SUM(CEIL(backlog.queued * due.share)), 0)::bigint,
+    COALESCE(SUM(backlog.estimate * due.share), 0)::float8
+FROM tts_fairshareclass mine
+JOIN tts_fairshareclass c ON c.job_class <> mine.job_class AND c.active
+CROSS JOIN LATERAL (
+    SELECT COALESCE(SUM(q.queued_estimate_gpu_ms), 0)::float8 AS estimate, COALESCE(SUM(q.queued), 0) AS queued
+    FROM tts_fairsharequeue q WHERE q.job_class = c.job_class AND q.queued > 0
+) AS backlog
+CROSS JOIN LATERAL (
+    SELECT GREATEST(0, LEAST(1, (
+        CASE WHEN mine.active THEN mine.start_tag ELSE GREATEST(mine.start_tag, c.start_tag) END
+        + %(ahead_ms)s * 1000 / mine.weight - c.start_tag
+    ) * c.weight / 1000 / GREATEST(1, backlog.estimate))) AS share
+) AS due
+WHERE mine.job_class = %(job_class)s
 """
 
 # What the slots that take work have left to do, in estimated milliseconds, and how long a segment has really taken
@@ -117,21 +133,47 @@ def place_of(job: SynthesisJob) -> Place | None:
     if job.state != JobState.QUEUED:
         return None
     with connection.cursor() as cursor:
-        cursor.execute(_AHEAD, {"job": job.pk, "look_ahead": LOOK_AHEAD_SEGMENTS})
-        row = cursor.fetchone()
-        if row is None:
+        cursor.execute(_MINE, {"job": job.pk})
+        mine = cursor.fetchone()
+        if mine is None:
             # Its first segment is with a worker already.
             return Place(position=1, segments_ahead=0, starts_in_ms=0)
-        jobs, segments, estimate_ms = int(row[0]), int(row[1]), float(row[2])
+        ahead = _ahead(cursor, mine)
         cursor.execute(_PACE)
         pace: float = cursor.fetchone()[0]
         cursor.execute(_SLOTS, {"pace": pace, "heartbeat": DEVICE_HEARTBEAT_SECONDS})
         busy_ms = [left for (left,) in cursor.fetchall()]
     return Place(
-        position=jobs + 1,
-        segments_ahead=segments,
-        starts_in_ms=_first_free_ms(busy_ms, segments=segments, work_ms=estimate_ms * pace),
+        position=ahead.jobs + 1,
+        segments_ahead=ahead.segments,
+        starts_in_ms=_first_free_ms(busy_ms, segments=ahead.segments, work_ms=ahead.estimate_ms * pace),
     )
+
+
+@dataclass(frozen=True)
+class _Ahead:
+    jobs: int
+    segments: int
+    estimate_ms: float
+
+
+def _ahead(cursor: CursorWrapper, mine: tuple[Any, ...]) -> _Ahead:
+    """What the rule would choose before the segment of `_MINE`."""
+    segment, queue, workspace, job_class, tag, own_segments, own_ms = mine
+    known = {"segment": segment, "queue": queue, "workspace": workspace, "job_class": job_class, "tag": tag}
+    cursor.execute(_OTHERS_SUM, known)
+    other_segments, other_ms = cursor.fetchone()
+    segments, class_ms = int(own_segments + other_segments), float(own_ms + other_ms)
+    jobs = segments
+    if segments <= PLAY_THROUGH_SEGMENTS:
+        cursor.execute(_OWN_JOBS, known)
+        jobs = cursor.fetchone()[0]
+        if other_segments:
+            cursor.execute(_OTHERS_JOBS, known)
+            jobs += cursor.fetchone()[0]
+    cursor.execute(_OTHER_CLASSES, {"ahead_ms": class_ms, "job_class": job_class})
+    class_segments, classes_ms = cursor.fetchone()
+    return _Ahead(jobs=jobs, segments=segments + int(class_segments), estimate_ms=class_ms + classes_ms)
 
 
 def _first_free_ms(busy_ms: list[float], *, segments: int, work_ms: float) -> int | None:

@@ -9,15 +9,25 @@ from __future__ import annotations
 from django.db import connection, transaction
 from django.db.models import F
 
+from billing.services import holds
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import wakeups
-from tts.services.attempts import charge
+from tts.services.attempts import charge, stop_attempt
 from tts.services.closing import Outcome, Work, close, record
 from tts.states import AttemptState, JobClass, SegmentState
 from tts.text.segmentation import segment as cut_into_segments
 
 # One piece of batch work between two looks for urgent work: about 5 s of speech, half a second of a GPU.
 PIECE_MS = 5_000
+
+
+_URGENT = """
+SELECT EXISTS (
+    SELECT 1 FROM tts_fairshareclass urgent, tts_fairshareclass batch, tts_fairsharequeue q
+    WHERE urgent.job_class = %s AND batch.job_class = %s AND urgent.start_tag <= batch.start_tag
+        AND q.job_class = urgent.job_class AND q.queued > 0 AND q.workspace_running < q.running_limit
+)
+"""
 
 
 def pieces_of(text: str, *, job_class: str) -> list[str]:
@@ -36,19 +46,17 @@ def may_stop_before(pieces: list[str], index: int) -> bool:
 
 
 def urgent_work_waits() -> bool:
-    """Whether an interactive segment waits that could be spoken at once, if a slot were free."""
+    """Whether an interactive segment waits that would be chosen before batch work, if a slot were free now."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT EXISTS (SELECT 1 FROM tts_fairsharequeue WHERE job_class = %s AND queued > 0"
-            " AND workspace_running < running_limit)",
-            [JobClass.INTERACTIVE],
-        )
+        cursor.execute(_URGENT, [JobClass.INTERACTIVE, JobClass.BATCH])
         waits: bool = cursor.fetchone()[0]
     return waits
 
 
 def yield_attempt(*, work: Work, outcome: Outcome, spoken: str, rest: str) -> None:
     """Settle an attempt that stopped after `spoken`: that part is charged and done, `rest` waits to be spoken.
+
+    A job that was canceled meanwhile ends instead, and pays for what was spoken.
 
     Raises Fenced, having changed nothing, when the attempt is not the live one any more.
     """
@@ -58,8 +66,13 @@ def yield_attempt(*, work: Work, outcome: Outcome, spoken: str, rest: str) -> No
     share = len(spoken) / len(whole.text)
     spoken_estimate = max(1, min(whole.estimate_gpu_ms - 1, round(whole.estimate_gpu_ms * share)))
     with transaction.atomic():
+        holds.lock_account(workspace_id=work.job.workspace_id)
+        job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
+        if job.cancel_requested_at is not None:
+            # Canceled between the last word and now: there is nothing to go on with.
+            stop_attempt(work=work, outcome=outcome, error_code="canceled")
+            return
         charged = charge(work, outcome)
-        SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
         # The rest, as it will be queued: counted as such when its state changes in the statement below.
         Segment.objects.filter(pk=whole.pk, attempt_number=work.attempt.attempt_number).update(
             part=F("part") + 1,
