@@ -1,4 +1,4 @@
-"""A small storm of a quarter of a minute: the long one is `make chaos`."""
+"""A small storm of about a minute: the long one is `make chaos`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,7 @@ from tests.servers import ROOT
 OF_THE_SESSION = ("DATABASE_URL", "REDIS_URL", "VOICEPOOL_DATA", "DJANGO_SETTINGS_MODULE", "SECRET_KEY")
 
 
-# It takes one to two minutes of both cores of a small machine.
-WANTED = os.environ.get("VOICEPOOL_TEST_STORM") == "1"
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(not WANTED, reason="a storm is run by `make chaos`, or here with VOICEPOOL_TEST_STORM=1")
 def test_nothing_is_lost_charged_twice_or_left_over_in_a_storm() -> None:
     environment = {name: value for name, value in os.environ.items() if name not in OF_THE_SESSION}
     run = subprocess.run(
