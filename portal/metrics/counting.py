@@ -20,8 +20,6 @@ from tts.models import Device
 
 # Rows carry the time at which their transaction began: what began before the mark must have been committed by then.
 LAG: Final = timedelta(minutes=5)
-# No attempt is in hand for longer: looked for by when it was bound, which has an index.
-LONGEST_ATTEMPT: Final = timedelta(days=1)
 BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
 MARK: Final = "ended"
 # PostgreSQL's advisory lock around mark and totals: "VPMC" in ASCII.
@@ -38,7 +36,7 @@ _ATTEMPTS = """
 SELECT a.device_id, a.state, a.error_code, COUNT(*),
     COALESCE(SUM(EXTRACT(EPOCH FROM a.finished_at - a.started_at) * 1000), 0)::bigint
 FROM tts_attempt a
-WHERE a.bound_at > %(after)s::timestamptz - %(longest)s AND a.finished_at > %(after)s AND a.finished_at <= %(until)s
+WHERE a.finished_at > %(after)s AND a.finished_at <= %(until)s
 GROUP BY 1, 2, 3
 """
 _JOBS = """
@@ -69,7 +67,7 @@ def bucket_name(index: int) -> str:
 def ended_between(*, after: datetime, until: datetime) -> Counter[tuple[str, Labels]]:
     """What ended in that time (the later moment included), by family and labels. Two queries."""
     found: Counter[tuple[str, Labels]] = Counter()
-    span: dict[str, Any] = {"after": after, "until": until, "longest": LONGEST_ATTEMPT}
+    span: dict[str, Any] = {"after": after, "until": until}
     with connection.cursor() as cursor:
         cursor.execute(_ATTEMPTS, span)
         attempts = cursor.fetchall()

@@ -18,7 +18,7 @@ from portal.logs.writer import request_log
 from portal.metrics.counting import count_what_ended, totals_now
 from tests.console.rows import attempt, device, finished_job, job
 from tests.factories import make_job, make_user, personal_workspace
-from tts.models import SynthesisJob, Voice
+from tts.models import Attempt, SynthesisJob, Voice
 from tts.states import AttemptState, DeviceState, JobClass, JobState, SegmentState
 
 pytestmark = pytest.mark.django_db
@@ -226,6 +226,24 @@ def test_requests_are_counted_by_route_and_status(client: Client) -> None:
     }
     assert list(buckets) == sorted(buckets)
     assert list(buckets.values()) == sorted(buckets.values())
+
+
+def test_counting_reads_the_attempts_that_ended_lately_alone(client: Client) -> None:
+    ended(1)
+    with CaptureQueriesContext(connection) as captured:
+        scrape(client)
+    (counting,) = (query["sql"] for query in captured if "a.error_code, COUNT(*)" in query["sql"])
+    with connection.cursor() as cursor:
+        # As where the table is large.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(f"EXPLAIN {counting}")
+        assert "attempt_ended" in str(cursor.fetchall())
+
+
+def test_an_attempt_that_was_in_hand_for_days_is_counted(client: Client) -> None:
+    made = ended(1)
+    Attempt.objects.filter(job=made).update(bound_at=database_now() - timedelta(days=3))
+    assert sum(scrape(client)["voicepool_attempts_total"].values()) == 1
 
 
 def test_a_scrape_costs_the_same_with_many_rows(client: Client) -> None:

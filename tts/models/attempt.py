@@ -63,4 +63,12 @@ class Attempt(models.Model):
                 name="attempt_share_open",
             ),
             models.Index(fields=["-bound_at"], name="attempt_newest"),
+            # What ended lately: for the counters of the metrics.
+            models.Index(
+                fields=["finished_at"], condition=Q(finished_at__isnull=False), name="attempt_ended"
+            ),
+            # For operators who search by a code.
+            models.Index(
+                fields=["error_code", "-bound_at"], condition=~Q(error_code=""), name="attempt_by_error"
+            ),
         ]

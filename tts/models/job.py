@@ -76,4 +76,15 @@ class SynthesisJob(models.Model):
             models.Index(fields=["-created_at"], name="job_newest_first"),
             # What ended lately: for the counters of the metrics.
             models.Index(fields=["finished_at"], condition=Q(finished_at__isnull=False), name="job_ended"),
+            models.Index(fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="job_deleted"),
+            # For operators who search by what a customer told them.
+            models.Index(fields=["request_id"], condition=~Q(request_id=""), name="job_by_request"),
+            models.Index(
+                fields=["client_address", "-created_at"],
+                condition=Q(client_address__isnull=False),
+                name="job_by_address",
+            ),
+            models.Index(
+                fields=["error_code", "-created_at"], condition=~Q(error_code=""), name="job_by_error"
+            ),
         ]

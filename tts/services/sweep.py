@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from django.db import DatabaseError, transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from billing.services.stale_holds import release_stale_holds
@@ -22,10 +22,16 @@ from tts.services.bind import bind_idle_slots
 from tts.services.endings import end_job_if_complete, jobs_to_end
 from tts.services.health import finish_drains
 from tts.services.jobs import delete_job_files
+from tts.services.orphans import return_orphans
 from tts.services.partial_audio import publish_partial_audio
 from tts.states import ATTEMPT_LIVE, DEVICE_HEARTBEAT_SECONDS, JOB_ENDED, DeviceState
 
 logger = logging.getLogger(__name__)
+
+# What is left behind by a job's end or its deletion is looked for this long after it, every second; after that, and
+# after a time without a clock, by `sweep_thoroughly`.
+LATELY = timedelta(hours=1)
+JUST_NOW = timedelta(minutes=5)
 
 
 def sweep() -> Counter[str]:
@@ -33,16 +39,32 @@ def sweep() -> Counter[str]:
     steps: dict[str, Callable[[], int]] = {
         "devices_stopped": stop_silent_devices,
         "attempts_lost": lose_expired_attempts,
+        "segments_returned": return_orphans,
         "slots_freed": free_stale_slots,
         "drains_finished": finish_drains,
         "jobs_ended": lambda: sum(end_job_if_complete(job_id=job_id) for job_id in jobs_to_end()),
         "partial_audio_published": publish_partial_audio,
-        "holds_released": lambda: release_stale_holds(
-            ended_job_ids=SynthesisJob.objects.filter(state__in=JOB_ENDED).values("pk")
-        ),
+        "holds_released": release_holds_of_ended_jobs,
         "files_removed": remove_files_of_deleted_jobs,
         "bound": bind_idle_slots,
     }
+    return _take(steps)
+
+
+def sweep_thoroughly() -> Counter[str]:
+    """Look once more for what the sweep looks for among the latest jobs alone, now among all of them.
+
+    For once an hour, and whenever a clock begins to lead.
+    """
+    return _take(
+        {
+            "holds_released": lambda: release_holds_of_ended_jobs(within=None),
+            "files_removed": lambda: remove_files_of_deleted_jobs(within=None),
+        }
+    )
+
+
+def _take(steps: dict[str, Callable[[], int]]) -> Counter[str]:
     done: Counter[str] = Counter()
     for name, step in steps.items():
         try:
@@ -85,15 +107,35 @@ def stop_silent_devices() -> int:
 def free_stale_slots() -> int:
     """Slots that point at an attempt which has ended: the one who ended it died before freeing them."""
     live = Attempt.objects.filter(pk=OuterRef("attempt_id"), state__in=ATTEMPT_LIVE)
-    return DeviceSlot.objects.filter(~Exists(live), attempt_id__isnull=False).update(attempt_id=None)
-
-
-def remove_files_of_deleted_jobs() -> int:
-    """Audio that a worker stored after its job was deleted."""
-    left = Attempt.objects.filter(job__deleted_at__isnull=False, job__state__in=JOB_ENDED).exclude(
-        audio_key=""
+    stale = DeviceSlot.objects.filter(~Exists(live), attempt_id__isnull=False)
+    # One by one, and by the attempt: a slot that was freed and bound anew meanwhile is none of these any more.
+    return sum(
+        DeviceSlot.objects.filter(pk=slot_id, attempt_id=attempt_id).update(attempt_id=None)
+        for slot_id, attempt_id in list(stale.values_list("pk", "attempt_id"))
     )
-    jobs = set(left.values_list("job_id", flat=True)[:100])
+
+
+def release_holds_of_ended_jobs(*, within: timedelta | None = JUST_NOW) -> int:
+    """Release what is still held for jobs that ended within that time (None: ever); returns how many holds it was."""
+    ended = SynthesisJob.objects.filter(state__in=JOB_ENDED)
+    if within is not None:
+        ended = ended.filter(finished_at__gt=Now() - within)
+    return release_stale_holds(ended_job_ids=ended.values("pk"))
+
+
+def remove_files_of_deleted_jobs(*, within: timedelta | None = LATELY) -> int:
+    """Audio that a worker stored after its job was deleted, of jobs that were deleted or ended within that time
+    (None: of all). Returns how many jobs had any."""
+    audio = Attempt.objects.filter(job=OuterRef("pk")).exclude(audio_key="")
+    jobs = list(_deleted_jobs(within).filter(Exists(audio)).values_list("pk", flat=True)[:100])
     for job_id in jobs:
         delete_job_files(job_id=job_id)
     return len(jobs)
+
+
+def _deleted_jobs(within: timedelta | None) -> QuerySet[SynthesisJob]:
+    deleted = SynthesisJob.objects.filter(deleted_at__isnull=False, state__in=JOB_ENDED)
+    if within is None:
+        return deleted
+    # Two indexes, one for each: when it was deleted, and when what was spoken ended.
+    return deleted.filter(Q(deleted_at__gt=Now() - within) | Q(finished_at__gt=Now() - within))

@@ -14,13 +14,14 @@ from django.db import DatabaseError, connection
 from django.utils.module_loading import import_string
 
 from tts.services.preset_samples import ensure_preset_samples
-from tts.services.sweep import sweep
+from tts.services.sweep import sweep, sweep_thoroughly
 from tts.services.telemetry import TelemetryUpkeep
 
 logger = logging.getLogger(__name__)
 TICK_S = 1.0
 SAMPLES_EVERY_TICKS = 5
 TASKS_EVERY_TICKS = 60
+THOROUGHLY_EVERY_TICKS = 3_600
 # PostgreSQL's advisory lock of the leading clock: "VPCL" in ASCII.
 LEADER_LOCK = 0x5650434C
 
@@ -61,6 +62,8 @@ class Command(BaseCommand):
         if self._ticks % TASKS_EVERY_TICKS == 1:
             for task in settings.CLOCK_TASKS:
                 import_string(task)()
+        if self._ticks % THOROUGHLY_EVERY_TICKS == 1:
+            sweep_thoroughly()
 
     def _leads(self) -> bool:
         """Whether this clock holds the leader's lock. Held by the session: it is free again when the process ends."""
@@ -71,4 +74,6 @@ class Command(BaseCommand):
             cursor.execute("SELECT pg_try_advisory_lock(%s)", [LEADER_LOCK])
             leads: bool = cursor.fetchone()[0]
         self._leading_on = connection.connection if leads else None
+        # Whoever begins to lead begins with all that is done now and then: nobody may have for a long time.
+        self._ticks = 0
         return leads
