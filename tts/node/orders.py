@@ -10,6 +10,8 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from django.db import DatabaseError
+
 from tts.engine.catalogue import ENGINES
 from tts.models import DeviceCommand, DeviceCommandKind, DeviceCommandState, DeviceEvent, DeviceEventKind
 from tts.node.managed_device import ManagedDevice
@@ -44,6 +46,10 @@ class Begun:
     wanted_before: str = ""
     # False while the database has not taken its beginning: it is then begun again.
     is_under_way: bool = False
+    # It was begun before, and the answer was lost: what it finds done already was done by itself.
+    is_repeated: bool = False
+    # Known, though the database may not have taken it yet.
+    ended: Ended | None = None
 
 
 def failed(result: str) -> Ended:
@@ -60,7 +66,10 @@ class Orders:
 
     def tick(self, now: float, *, lost: frozenset[str]) -> None:
         """Begin what waits and end what has come about. `lost`: devices that their driver does not reach."""
-        for command in open_commands(device_ids=self._devices):
+        commands = open_commands(device_ids=self._devices)
+        still_open = {command.pk for command in commands}
+        self._begun = {key: begun for key, begun in self._begun.items() if key in still_open}
+        for command in commands:
             managed = self._devices[command.device_id]
             ended = self._carry_out(command, managed, now, lost)
             if ended is not None:
@@ -75,16 +84,22 @@ class Orders:
                 return failed("the node restarted meanwhile")
             return Ended("the device had restarted meanwhile", DeviceCommandState.STALE)
         begun = self._begun.setdefault(command.pk, Begun(give_up_at=now + SWAP_WITHIN_S))
+        if begun.ended is not None:
+            return begun.ended
         if not begun.is_under_way:
             acknowledge_command(command=command)
             if command.kind == DeviceCommandKind.RELEASE and managed.device.name in lost:
                 return failed("the driver does not reach this device")
-            ended = self._begin(command, managed, begun, now)
+            try:
+                begun.ended = self._begin(command, managed, begun, now)
+            except DatabaseError:
+                begun.is_repeated = True
+                raise
             begun.is_under_way = True
             managed.refresh()
-            if ended is not None:
-                return ended
-        return self._look(command, managed, begun, now)
+        if begun.ended is None:
+            begun.ended = self._look(command, managed, begun, now)
+        return begun.ended
 
     # --- beginning
 
@@ -95,17 +110,19 @@ class Orders:
         match command.kind:
             case DeviceCommandKind.DRAIN:
                 drained = health.drain_device(device_id=device_id, epoch=epoch)
-                return None if drained else failed("it was drained already")
+                return None if drained or begun.is_repeated else failed("it was drained already")
             case DeviceCommandKind.RESUME:
                 resumed = health.resume_device(device_id=device_id, epoch=epoch)
-                return Ended("resumed") if resumed else failed("it was not drained")
+                return Ended("resumed") if resumed or begun.is_repeated else failed("it was not drained")
             case DeviceCommandKind.QUARANTINE:
                 reason = f"operator: {command.reason}"
                 taken = health.quarantine_device(device_id=device_id, epoch=epoch, reason=reason)
-                return None if taken else failed("it was quarantined already")
+                return None if taken or begun.is_repeated else failed("it was quarantined already")
             case DeviceCommandKind.RELEASE:
                 released = health.release_device(device_id=device_id, epoch=epoch, reason=command.reason)
-                return Ended("released") if released else failed("it was not quarantined")
+                return (
+                    Ended("released") if released or begun.is_repeated else failed("it was not quarantined")
+                )
             case DeviceCommandKind.SWAP_MODEL:
                 return self._begin_swap(command, managed, begun)
             case _:
@@ -134,6 +151,8 @@ class Orders:
             return failed(f"this node knows no engine {command.engine}")
         if device.engine == command.engine and device.wanted_engine in ("", command.engine):
             return Ended("it has this engine already")
+        if begun.is_repeated and device.wanted_engine == command.engine:
+            return None
         running = [slot for slot in managed.slots if slot.pid is not None]
         if not running:
             node_state.take_engine(device_id=device.pk, epoch=device.epoch, engine=command.engine)
