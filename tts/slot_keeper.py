@@ -307,6 +307,9 @@ class SlotKeeper:
         return self._warmer.warmed(name, started=started, thorough=self._doubted)
 
     def _offer(self, kept: Kept) -> None:
+        if self._stopping:
+            # Told to end while the engine was warmed: nobody would claim what was bound to the slot.
+            return
         taken = slots.slot_ready(
             **self._slot,
             worker_name=self._worker_name,
@@ -319,6 +322,10 @@ class SlotKeeper:
         if not taken:
             raise SupersededError
         self._ready = True
+        if not self.ready:
+            # Told so just now.
+            slots.hold_slot_back(**self._slot)
+            return
         logger.info(
             "slot_ready", extra={"device_id": self._address.device_id, "slot": self._address.slot_number}
         )
