@@ -1,4 +1,4 @@
-"""Whose fault a device's death was: strikes of segments, texts that kill devices, devices that a retry avoids.
+"""Whose fault a device's death was: strikes of segments, texts that kill devices.
 
 A segment's strikes are its own attempts that ended a device's engine; nothing is stored beside them. When the
 segment is spoken elsewhere they mean nothing any more; the device's strikes (tts.services.health) stay.
@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from tts.models import Attempt, Segment
 from tts.models.operations import PoisonText
 from tts.selectors.devices import ready_devices
-from tts.states import MAX_ATTEMPTS, AttemptState
+from tts.states import MAX_ATTEMPTS
 
 # Ends of attempts that cost a device its engine process.
 KILLING_CODES = ("engine_died", "engine_hung_no_progress", "engine_hung_deadline", "gpu_oom")
@@ -26,20 +26,6 @@ POISON_KILLS = int(os.environ.get("VOICEPOOL_POISON_KILLS", "2"))
 POISON_HOURS = 24
 # The code of the job that such a segment ends.
 POISON_TEXT = "poison_text"
-
-
-def devices_to_avoid(segment_id: int) -> list[int]:
-    """Ids of devices that failed or lost this segment: a retry goes elsewhere while there is an elsewhere."""
-    return list(
-        Attempt.objects.filter(
-            segment_id=segment_id,
-            state__in=[AttemptState.FAILED, AttemptState.LOST],
-            started_at__isnull=False,
-        )
-        .order_by("device_id")
-        .values_list("device_id", flat=True)
-        .distinct()
-    )
 
 
 def is_poison(*, segment: Segment, device_id: int) -> bool:

@@ -16,12 +16,12 @@ from django.db.models.functions import Now
 
 from tts.models import Attempt, Device, DeviceSlot
 from tts.models.operations import DeviceEvent, DeviceEventKind
-from tts.services.blame import devices_to_avoid
+from tts.services.attempts import Fenced, lose_attempt
+from tts.services.bind import bind_idle_slots
 from tts.services.device_events import record_event
 from tts.states import ATTEMPT_LIVE, AttemptState, DeviceState
 
 __all__ = [
-    "devices_to_avoid",
     "drain_device",
     "finish_drains",
     "quarantine_device",
@@ -171,10 +171,6 @@ def take_back(*, device_id: int, slot_number: int | None = None) -> int:
 
     What a worker claims in the meantime is its own. Other devices are given the work at once.
     """
-    # Here, because the choice of the next segment asks this package whom to avoid.
-    from tts.services.attempts import Fenced, lose_attempt
-    from tts.services.bind import bind_idle_slots
-
     waiting = Attempt.objects.filter(device_id=device_id, state=AttemptState.BOUND)
     if slot_number is not None:
         waiting = waiting.filter(slot_number=slot_number)
