@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import ipaddress
-import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from portal.console.search_words import (
+    any_of,
+    ids,
+    keys_that_begin,
+    known_address,
+    known_uuid,
+    people_from,
+    people_with,
+    workspaces_named,
+)
 from portal.console.selectors import shown_jobs
 from portal.logs.filters import MomentField
 from portal.logs.selectors import between
@@ -57,6 +65,11 @@ class JobSearchForm(forms.Form):
         return self.cleaned_data.get(name)
 
     @property
+    def query(self) -> str:
+        """The words that are searched for; empty without any."""
+        return (self.known("q") or "").strip()
+
+    @property
     def is_filtered(self) -> bool:
         return any(self.known(name) for name in ("q", "state", "job_class", "device", "since", "until"))
 
@@ -64,8 +77,8 @@ class JobSearchForm(forms.Form):
 def find_jobs(form: JobSearchForm) -> QuerySet[SynthesisJob]:
     """All customers' jobs that the form asks for, in no order yet. Deleted ones too: their receipts stay."""
     jobs = between(shown_jobs(), "created_at", form.known("since"), form.known("until"))
-    if query := (form.known("q") or "").strip():
-        jobs = jobs.filter(_meant(query))
+    if form.query:
+        jobs = jobs.filter(_meant(form.query))
     if state := form.known("state"):
         jobs = jobs.filter(state=state)
     if job_class := form.known("job_class"):
@@ -76,26 +89,23 @@ def find_jobs(form: JobSearchForm) -> QuerySet[SynthesisJob]:
 
 
 def _meant(query: str) -> Q:
-    """Which jobs the words mean."""
-    try:
-        wanted = uuid.UUID(query)
-    except ValueError:
-        pass
-    else:
-        attempts = Attempt.objects.filter(pk=wanted).values("job_id")
-        return Q(pk=wanted) | Q(pk__in=attempts) | Q(workspace_id=wanted) | Q(created_by_id=wanted)
-    try:
-        return Q(client_address=str(ipaddress.ip_address(query)))
-    except ValueError:
-        pass
-    if "@" in query:
-        return Q(created_by__email__icontains=query)
+    """Which jobs the words mean. Some queries."""
     if "\x00" in query:
         return Q(pk__in=[])
-    return (
-        Q(workspace__name__icontains=query)
-        | Q(request_id=query)
-        | Q(api_key__prefix=query.rstrip("…"))
-        | Q(error_code=query)
-        | (Q(created_by__email__istartswith=query))
+    if wanted := known_uuid(query):
+        of_attempt = ids(Attempt.objects.filter(pk=wanted), "job_id")
+        return any_of({"pk": [wanted, *of_attempt], "workspace": [wanted], "created_by": [wanted]})
+    if address := known_address(query):
+        return Q(client_address=address)
+    if "@" in query:
+        return any_of({"created_by": people_with(query)})
+    failed_so = SynthesisJob.objects.exclude(error_code="").filter(error_code=query)
+    return any_of(
+        {
+            "workspace": workspaces_named(query),
+            "pk": ids(SynthesisJob.objects.exclude(request_id="").filter(request_id=query)),
+            "api_key": keys_that_begin(query),
+            "error_code": [query] if failed_so.exists() else [],
+            "created_by": people_from(query),
+        }
     )

@@ -40,7 +40,8 @@ def jobs(request: HttpRequest) -> HttpResponseBase:
     page = page_before(
         find_jobs(form), moment_field="created_at", before=form.known("before") or "", size=JOBS_PER_PAGE
     )
-    context = live(now=now, every_s=3 if page.is_first else 0, parts=("job-rows",))
+    # What was searched for stands still: the search costs more than the newest rows.
+    context = live(now=now, every_s=3 if page.is_first and not form.query else 0, parts=("job-rows",))
     rows = rows_of(page.rows, now=now)
     return render(request, "console/jobs.html", {"form": form, "page": page, "jobs": rows, **context})
 

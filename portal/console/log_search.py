@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import ipaddress
 import uuid
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from django import forms
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import ApiKey, User, Workspace
+from accounts.models import Workspace
 from portal.console.job_search import MAX_QUERY_CHARACTERS, DeviceField
+from portal.console.search_words import (
+    any_of,
+    ids,
+    keys_that_begin,
+    known_address,
+    known_uuid,
+    people_with,
+    workspaces_named,
+)
 from portal.logs.filters import LogForm
 from portal.logs.models import RequestLog
 from portal.logs.selectors import between, with_all
-from tts.models import Attempt
+from tts.models import Attempt, SynthesisJob
 from tts.states import AttemptState
 
-# Of people and workspaces that a word may mean; a log is asked for one of them.
-MEANT_AT_MOST: Final = 200
 ANSWERS: Final = [("2", _("done")), ("3", _("led on")), ("4", _("refused")), ("5", _("our fault"))]
 
 
@@ -36,12 +42,18 @@ class ConsoleLogForm(LogForm):
     answer = forms.ChoiceField(label=_("Answer"), choices=[("", _("All answers")), *ANSWERS], required=False)
     device = DeviceField(label=_("Device"), required=False)
 
+    @property
+    def query(self) -> str:
+        """The words that are searched for; empty without any."""
+        query = (self.known("q") or "").strip()
+        return query if "\x00" not in query else ""
+
 
 def attempts_for_operators(form: ConsoleLogForm) -> QuerySet[Attempt]:
     """In no order yet."""
     attempts = between(with_all(Attempt.objects.all()), "bound_at", **form.span)
-    if query := _query(form):
-        attempts = attempts.filter(_attempts_meant(query))
+    if form.query:
+        attempts = attempts.filter(_attempts_meant(form.query))
     if outcome := form.known("outcome"):
         attempts = attempts.filter(state=outcome)
     if device := form.known("device"):
@@ -52,8 +64,8 @@ def attempts_for_operators(form: ConsoleLogForm) -> QuerySet[Attempt]:
 def requests_for_operators(form: ConsoleLogForm) -> QuerySet[RequestLog]:
     """In no order yet."""
     requests = between(RequestLog.objects.all(), "created_at", **form.span)
-    if query := _query(form):
-        requests = requests.filter(_requests_meant(query))
+    if form.query:
+        requests = requests.filter(_requests_meant(form.query))
     if answer := form.known("answer"):
         requests = requests.filter(status__gte=int(answer) * 100, status__lt=int(answer) * 100 + 100)
     return requests
@@ -64,55 +76,38 @@ def workspace_names(lines: Iterable[RequestLog]) -> dict[uuid.UUID, str]:
     return dict(Workspace.objects.filter(pk__in=ids).values_list("pk", "name"))
 
 
-def _query(form: ConsoleLogForm) -> str:
-    query = (form.known("q") or "").strip()
-    return query if "\x00" not in query else ""
-
-
-def _address(query: str) -> str | None:
-    try:
-        return str(ipaddress.ip_address(query))
-    except ValueError:
-        return None
-
-
-def _uuid(query: str) -> uuid.UUID | None:
-    try:
-        return uuid.UUID(query)
-    except ValueError:
-        return None
-
-
 def _attempts_meant(query: str) -> Q:
-    if wanted := _uuid(query):
-        return Q(pk=wanted) | Q(job_id=wanted) | Q(workspace_id=wanted)
-    if address := _address(query):
+    """Which attempts the words mean. Some queries."""
+    if wanted := known_uuid(query):
+        return any_of({"pk": [wanted], "job": [wanted], "workspace": [wanted]})
+    if address := known_address(query):
         return Q(job__client_address=address)
     if "@" in query:
-        return Q(job__created_by__email__icontains=query)
-    return (
-        Q(workspace__name__icontains=query)
-        | Q(job__request_id=query)
-        | Q(error_code=query)
-        | Q(job__api_key__prefix=query.rstrip("…"))
+        return any_of({"job__created_by": people_with(query)})
+    failed_so = Attempt.objects.exclude(error_code="").filter(error_code=query)
+    return any_of(
+        {
+            "workspace": workspaces_named(query),
+            "job": ids(SynthesisJob.objects.exclude(request_id="").filter(request_id=query)),
+            "error_code": [query] if failed_so.exists() else [],
+            "job__api_key": keys_that_begin(query),
+        }
     )
 
 
 def _requests_meant(query: str) -> Q:
-    """Lines hold people and workspaces by value: they are looked up first."""
-    if wanted := _uuid(query):
+    """Which requests the words mean. Some queries."""
+    if wanted := known_uuid(query):
         return Q(workspace_id=wanted) | Q(user_id=wanted) | Q(api_key_id=wanted)
-    if address := _address(query):
+    if address := known_address(query):
         return Q(address=address)
-
-    def ids(rows: QuerySet[Any]) -> list[Any]:
-        return list(rows.values_list("pk", flat=True)[:MEANT_AT_MOST])
-
     if "@" in query:
-        return Q(user_id__in=ids(User.objects.filter(email__icontains=query)))
-    return (
-        Q(request_id=query)
-        | Q(code=query)
-        | Q(workspace_id__in=ids(Workspace.objects.filter(name__icontains=query)))
-        | Q(api_key_id__in=ids(ApiKey.objects.filter(prefix=query.rstrip("…"))))
+        return any_of({"user_id": people_with(query)})
+    return any_of(
+        {
+            "request_id": [query],
+            "code": [query],
+            "workspace_id": workspaces_named(query),
+            "api_key_id": keys_that_begin(query),
+        }
     )

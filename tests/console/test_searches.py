@@ -10,10 +10,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import ApiKey, User
 from accounts.services.audit import record_act
+from portal.console.job_search import JobSearchForm, find_jobs
+from portal.console.log_search import ConsoleLogForm, attempts_for_operators
 from portal.console.queue_page import read_queue
 from portal.lib.clock import database_now
 from portal.lib.queues import redis_connection
@@ -94,6 +98,38 @@ def test_a_job_is_found_by_every_id_that_leads_to_it(
     for wanted in (first.pk, tried.pk, first.workspace_id, first.created_by_id):
         assert found_jobs(operator_client, q=f" {wanted} ") == {str(first.pk)}
     assert found_jobs(operator_client, q=str(uuid.uuid4())) == set()
+
+
+def test_what_was_searched_for_stands_still(operator_client: Client) -> None:
+    for address in ("/console/jobs/", "/console/log/"):
+        assert "data-console-live" in operator_client.get(address).content.decode()
+        assert "data-console-live" not in operator_client.get(address, {"q": "acme"}).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [("203.0.113.9", "job_by_address"), ("engine_failed", "job_by_error"), ("Acme", "workspace")],
+)
+def test_a_search_for_jobs_asks_an_index(
+    two: tuple[SynthesisJob, SynthesisJob], query: str, index: str
+) -> None:
+    with connection.cursor() as cursor:
+        # As where the table is large.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    found = find_jobs(JobSearchForm({"q": query}))
+    assert index in SynthesisJob.objects.filter(pk__in=found.values("pk")).explain()
+    assert [job.pk for job in found] == [two[0].pk]
+
+
+@pytest.mark.parametrize("words", ["nothing-is-called-so", "nobody@example.com"])
+def test_words_that_mean_nothing_read_no_jobs_and_no_attempts(db: None, words: str) -> None:
+    for find, table in (
+        (lambda: find_jobs(JobSearchForm({"q": words})), '"tts_synthesisjob"."text"'),
+        (lambda: attempts_for_operators(ConsoleLogForm({"q": words})), '"tts_attempt"."bound_at"'),
+    ):
+        with CaptureQueriesContext(connection) as queries:
+            assert list(find()) == []
+        assert not [query for query in queries if table in query["sql"]]
 
 
 def test_jobs_are_filtered_by_state_class_device_and_time(
