@@ -1,19 +1,25 @@
-"""Tables as CSV files: sent while they are read, and harmless in a spreadsheet."""
+"""Tables as CSV files: harmless in a spreadsheet, and long ones are sent while they are read."""
 
 from __future__ import annotations
 
 import csv
+import uuid
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from django.http import StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+
+from portal.lib.sse import open_stream_response, release_database
 
 # A spreadsheet takes a cell that begins so for a formula (OWASP, CSV injection).
 FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 # Excel reads UTF-8 only where the file says so.
 BYTE_ORDER_MARK: Final = "\ufeff"
 ROWS_AT_ONCE: Final = 500
+CONTENT_TYPE: Final = "text/csv; charset=utf-8"
+Response = TypeVar("Response", bound=HttpResponseBase)
 
 
 def cell(value: Any) -> str:
@@ -35,21 +41,45 @@ class _Line:
         return line
 
 
-def csv_lines(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[str]:
-    """The file in pieces of some hundred lines."""
+def csv_pieces(header: Iterable[str], pages: Iterable[Iterable[Iterable[Any]]]) -> Iterator[bytes]:
+    """The file in pieces: the header, then a piece for each page of rows.
+
+    While a piece is on its way to the client, the thread holds no connection to the database.
+    """
     writer = csv.writer(_Line())
-    gathered = [BYTE_ORDER_MARK + writer.writerow(list(header))]
-    for row in rows:
-        gathered.append(writer.writerow([cell(value) for value in row]))
-        if len(gathered) >= ROWS_AT_ONCE:
-            yield "".join(gathered)
-            gathered = []
-    yield "".join(gathered)
+    yield (BYTE_ORDER_MARK + writer.writerow(list(header))).encode()
+    for page in pages:
+        piece = "".join(writer.writerow([cell(value) for value in row]) for row in page).encode()
+        release_database()
+        if piece:
+            yield piece
 
 
-def csv_response(name: str, *, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> StreamingHttpResponse:
-    """A file `name`.csv for the browser to save. `rows` are read while they are sent."""
-    response = StreamingHttpResponse(csv_lines(header, rows), content_type="text/csv; charset=utf-8")
+def csv_response(name: str, *, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> HttpResponse:
+    """A file `name`.csv for the browser to save, of rows that are few."""
+    return _named(HttpResponse(b"".join(csv_pieces(header, [rows])), content_type=CONTENT_TYPE), name)
+
+
+def csv_stream(
+    request: HttpRequest,
+    name: str,
+    *,
+    header: Iterable[str],
+    pages: Iterable[Iterable[Iterable[Any]]],
+    holder_id: uuid.UUID,
+) -> StreamingHttpResponse:
+    """The same of rows that are many: `pages` are read one by one while they are sent.
+
+    It holds a thread for as long as the client reads, so it is one of the open streams (portal.lib.sse) of
+    `holder_id`: a workspace, or an operator. Raises TooManyStreams.
+    """
+    response = open_stream_response(
+        request, csv_pieces(header, pages), workspace_id=holder_id, content_type=CONTENT_TYPE
+    )
+    return _named(response, name)
+
+
+def _named(response: Response, name: str) -> Response:
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     response["Cache-Control"] = "private, no-store"
     return response

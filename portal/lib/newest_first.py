@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -36,6 +37,20 @@ def page_before(rows: QuerySet[Row], *, moment_field: str, before: str, size: in
         last = found[size - 1]
         older = f"{getattr(last, moment_field).isoformat()},{last.pk}"
     return PageOfRows(rows=found[:size], older=older, is_first=place is None)
+
+
+def pages(rows: QuerySet[Row], *, moment_field: str, size: int, at_most: int) -> Iterator[list[Row]]:
+    """All rows, newest first, up to `at_most`, in pages of `size`. A query each, between which nothing is held: what
+    comes meanwhile is newer than the first page, and is not among them."""
+    before, left = "", at_most
+    while left > 0:
+        page = page_before(rows, moment_field=moment_field, before=before, size=min(size, left))
+        if page.rows:
+            yield page.rows
+        left -= len(page.rows)
+        before = page.older
+        if not before:
+            return
 
 
 def _parsed(text: str, rows: QuerySet[Any]) -> tuple[datetime, Any] | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 from django.contrib.auth.decorators import login_required
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -15,12 +16,15 @@ from django.views.decorators.http import require_safe
 from accounts.models import Workspace
 from accounts.tenancy import require_workspace
 from portal.lib.clock import now
-from portal.lib.csv_export import csv_response
-from portal.lib.newest_first import page_before
+from portal.lib.csv_export import ROWS_AT_ONCE, csv_stream
+from portal.lib.newest_first import page_before, pages
 from portal.logs.filters import REQUESTS, LogForm
+from portal.logs.models import RequestLog
 from portal.logs.selectors import attempt_line, attempts_of, people_of, requests_of
 from portal.logs.tables import attempt_cells, attempt_header, request_cells, request_header
+from tts.models import Attempt
 
+Row = TypeVar("Row", bound=Model)
 LINES_SHOWN = 50
 # A file that opens in a spreadsheet.
 LINES_EXPORTED = 100_000
@@ -34,7 +38,7 @@ def log(request: HttpRequest) -> HttpResponseBase:
     workspace = require_workspace(request)
     form = LogForm(request.GET)
     if request.GET.get("format") == "csv":
-        return _file(workspace, form)
+        return _file(request, workspace, form)
     context: dict[str, Any] = {"form": form, "kind": form.chosen_kind, "fresh_at": now()}
     before = form.known("before") or ""
     if form.chosen_kind == REQUESTS:
@@ -50,17 +54,34 @@ def log(request: HttpRequest) -> HttpResponseBase:
     return render(request, "logs/log.html", context)
 
 
-def _file(workspace: Workspace, form: LogForm) -> HttpResponseBase:
+def _file(request: HttpRequest, workspace: Workspace, form: LogForm) -> HttpResponseBase:
     if form.chosen_kind == REQUESTS:
-        rows = requests_of(workspace, **form.span)[:LINES_EXPORTED]
-        return csv_response("requests", header=request_header(), rows=_request_rows(rows))
-    attempts = attempts_of(workspace, **form.span)[:LINES_EXPORTED]
-    lines = (attempt_line(row) for row in attempts.iterator(chunk_size=500))
-    return csv_response("attempts", header=attempt_header(), rows=(attempt_cells(line) for line in lines))
+        rows = requests_of(workspace, **form.span)
+        return csv_stream(
+            request,
+            "requests",
+            header=request_header(),
+            pages=map(_request_rows, _pages(rows, "created_at")),
+            holder_id=workspace.pk,
+        )
+    attempts = attempts_of(workspace, **form.span)
+    return csv_stream(
+        request,
+        "attempts",
+        header=attempt_header(),
+        pages=map(_attempt_rows, _pages(attempts, "bound_at")),
+        holder_id=workspace.pk,
+    )
 
 
-def _request_rows(rows: Iterable[Any]) -> Iterator[list[Any]]:
-    gathered = list(rows)
-    people = people_of(gathered)
-    for row in gathered:
-        yield request_cells(row, people)
+def _pages(rows: QuerySet[Row], moment_field: str) -> Iterator[list[Row]]:
+    return pages(rows, moment_field=moment_field, size=ROWS_AT_ONCE, at_most=LINES_EXPORTED)
+
+
+def _request_rows(page: list[RequestLog]) -> list[list[Any]]:
+    people = people_of(page)
+    return [request_cells(row, people) for row in page]
+
+
+def _attempt_rows(page: list[Attempt]) -> list[list[Any]]:
+    return [attempt_cells(attempt_line(row)) for row in page]

@@ -252,7 +252,7 @@ def test_operators_get_every_devices_memory_as_json(operator_client: Client, ali
 
 def test_a_charts_numbers_are_given_as_a_file(operator_client: Client, living: Device) -> None:
     answer = operator_client.get(f"/console/devices/{living.pk}/?csv=week-memory")
-    lines = b"".join(answer.streaming_content).decode("utf-8-sig").splitlines()  # type: ignore[attr-defined]
+    lines = answer.content.decode("utf-8-sig").splitlines()
     assert lines[0] == "time,highest of the hour,mean of the hour"
     assert len(lines) == 1 + 7 * 24
     assert operator_client.get(f"/console/devices/{living.pk}/?csv=nothing").status_code == 404

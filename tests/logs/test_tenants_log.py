@@ -8,9 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
+from django.db import connection
 from django.test import Client
 
 from accounts.models import ApiKey, User, Workspace
+from portal.lib.sse import OPEN_STREAMS
 from portal.logs.models import RequestLog
 from tests.cast import Api
 from tests.factories import finish_job
@@ -152,6 +155,55 @@ def test_the_file_holds_the_same_lines(alice: User, alice_workspace: Workspace, 
         ("request-1", "alice@example.com", "202")
     ]
     assert answer["Content-Disposition"] == 'attachment; filename="requests.csv"'
+
+
+def test_a_long_file_is_read_page_by_page_without_gaps_or_repetitions(
+    alice: User, alice_workspace: Workspace, alice_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portal.logs.views.ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("portal.logs.views.LINES_EXPORTED", 10)
+    for number in range(12):
+        # Some of one moment: their order is by id.
+        note(alice_workspace, alice, number, created_at=NOON - timedelta(minutes=number // 4))
+    answer = alice_client.get("/developers/log/?kind=requests&format=csv")
+    pieces = list(answer.streaming_content)  # type: ignore[attr-defined]
+    assert len(pieces) == 5  # the header, three pages, and the last one up to the limit
+    rows = list(csv.DictReader(io.StringIO(b"".join(pieces).decode("utf-8-sig"))))
+    newest = RequestLog.objects.order_by("-created_at", "-pk").values_list("request_id", flat=True)[:10]
+    assert [row["request_id"] for row in rows] == list(newest)
+
+
+@pytest.mark.parametrize("kind", ["requests", "attempts"])
+def test_a_file_that_is_being_read_holds_a_place_among_the_streams(
+    alice: User, alice_workspace: Workspace, alice_client: Client, settings: LazySettings, kind: str
+) -> None:
+    note(alice_workspace, alice)
+    settings.VOICEPOOL = {**settings.VOICEPOOL, "OPEN_STREAMS_PER_PROCESS": 1}
+    address = f"/developers/log/?kind={kind}&format=csv"
+    first = alice_client.get(address)
+    assert OPEN_STREAMS.count == 1
+    refused = alice_client.get(address)
+    assert (refused.status_code, refused["Retry-After"]) == (503, "5")
+    assert OPEN_STREAMS.count == 1
+    assert b"".join(first.streaming_content)  # type: ignore[attr-defined]
+    assert OPEN_STREAMS.count == 0
+    again = alice_client.get(address)
+    assert b"".join(again.streaming_content)  # type: ignore[attr-defined]
+    assert OPEN_STREAMS.count == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_file_holds_no_connection_while_the_client_reads_it(
+    alice: User, alice_workspace: Workspace, alice_client: Client
+) -> None:
+    note(alice_workspace, alice)
+    answer = alice_client.get("/developers/log/?kind=requests&format=csv")
+    pieces = iter(answer.streaming_content)  # type: ignore[attr-defined]
+    next(pieces)
+    assert RequestLog.objects.exists()
+    assert b"request-1" in next(pieces)
+    assert connection.connection is None
+    answer.close()
 
 
 def test_the_page_is_for_who_is_signed_in(client: Client) -> None:
