@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
 from django.conf import settings
-from django.db.models import Sum
 from django.utils.translation import gettext
 
 from portal.lib.cache import remembered
 from portal.lib.display import wait_text
 from tts.engine.catalogue import ENGINES, EngineDescription
-from tts.models import Segment
-from tts.selectors.devices import ready_slot_count
-from tts.states import SegmentState
+from tts.selectors.waits import expected_waits
+from tts.states import JobClass
 
 # Every page shows it: one look at the tables in this time serves all.
 CACHED_SECONDS = 5
@@ -38,17 +37,18 @@ class ServiceState:
         return gettext("All is well")
 
 
-def measure_service_state() -> ServiceState:
-    """Read it from the tables: two queries."""
-    slots = ready_slot_count()
-    if not slots:
+def state_of(waits: Mapping[str, int | None]) -> ServiceState:
+    """What it comes to that new jobs have to wait so long (tts.selectors.waits.expected_waits): what somebody who
+    waits for an answer feels."""
+    wait_ms = waits[JobClass.INTERACTIVE]
+    if wait_ms is None:
         return ServiceState("degraded", 0)
-    waiting = (
-        Segment.objects.filter(state=SegmentState.QUEUED).aggregate(total=Sum("estimate_gpu_ms"))["total"]
-        or 0
-    )
-    wait_ms = waiting // slots
     return ServiceState("busy" if wait_ms >= BUSY_FROM_MS else "normal", wait_ms)
+
+
+def measure_service_state() -> ServiceState:
+    """Read it from the tables: a few queries."""
+    return state_of(expected_waits())
 
 
 def service_state() -> ServiceState:

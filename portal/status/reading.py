@@ -7,7 +7,7 @@ from typing import Any
 
 from portal.lib.cache import remembered
 from portal.lib.clock import database_now
-from portal.service_state import measure_service_state
+from portal.service_state import state_of
 from tts.selectors.devices import ready_device_count
 from tts.selectors.waits import expected_waits, recent_waits
 
@@ -54,7 +54,7 @@ def service_status() -> ServiceStatus:
 def _measure() -> dict[str, Any]:
     expected = expected_waits()
     return {
-        "level": measure_service_state().level,
+        "level": state_of(expected).level,
         "ready_devices": ready_device_count(),
         "classes": [
             [wait.job_class, wait.jobs, wait.p50_ms, wait.p95_ms, expected[wait.job_class]]

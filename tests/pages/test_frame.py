@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,12 +17,14 @@ from django.utils import timezone
 from accounts.models import User, Workspace
 from accounts.services.api_keys import create_api_key
 from portal import errors_views
-from portal.service_state import CACHE_KEY, measure_service_state, service_state
+from portal.service_state import CACHE_KEY, ServiceState, measure_service_state, service_state
 from tests.cast import client_of
+from tests.console.rows import attempt, job
 from tests.factories import finish_job, make_device, make_job, make_team, make_voice, personal_workspace
-from tts.models import Device, DeviceSlot, Segment
+from tts.models import Device, DeviceSlot
 from tts.selectors.voices import preset_voices
-from tts.states import DeviceState
+from tts.selectors.waits import expected_waits
+from tts.states import AttemptState, DeviceState, JobState, SegmentState
 
 pytestmark = pytest.mark.django_db
 
@@ -155,17 +158,28 @@ def test_no_device_means_degraded() -> None:
     assert measure_service_state().level == "degraded"
 
 
-def test_a_short_queue_is_normal_and_a_long_one_says_how_long(alice: User) -> None:
-    ready_slot()
+def test_a_short_wait_is_normal_and_a_long_one_says_how_long(alice: User) -> None:
+    one = ready_slot()
     workspace = personal_workspace(alice)
     make_job(workspace, alice, preset_voices()[0])
-    assert measure_service_state().level == "normal"
-    Segment.objects.update(estimate_gpu_ms=90_000)
+    assert measure_service_state() == ServiceState("normal", 2_000)
+    now = timezone.now()
+    spoken = job(created_at=now, segment_state=SegmentState.SUCCEEDED, state=JobState.SUCCEEDED)
+    attempt(
+        spoken,
+        one,
+        state=AttemptState.SUCCEEDED,
+        bound_at=now - timedelta(seconds=100),
+        started_at=now - timedelta(seconds=99),
+        finished_at=now - timedelta(seconds=10),
+    )
     state = measure_service_state()
     assert (state.level, state.wait_ms) == ("busy", 90_000)
     assert state.label == "Busy, wait about 2 min"
     ready_slot("cpu:0@other")
     assert measure_service_state().wait_ms == 45_000
+    # What the dot says is what the status says of the class of who waits for an answer.
+    assert expected_waits()["interactive"] == 45_000
 
 
 def test_one_look_serves_many_pages(client: Client) -> None:
