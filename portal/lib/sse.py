@@ -1,4 +1,4 @@
-"""Answers that stay open: server-sent events and audio that is still being made.
+"""Answers that stay open: server-sent events, audio that is still being made, files that are read page by page.
 
 Each holds a thread of the web process, so a process keeps only so many open
 (VOICEPOOL["OPEN_STREAMS_PER_PROCESS"]): the others are asked to come back, and plain requests always find a
@@ -175,7 +175,8 @@ def _encoded(events: Iterable[StreamEvent]) -> Generator[bytes, None, None]:
 def open_stream_response(
     request: HttpRequest, chunks: Iterator[bytes], *, workspace_id: uuid.UUID, content_type: str
 ) -> StreamingHttpResponse:
-    """A response that sends `chunks` as they come, unbuffered and uncached; `workspace_id` is who listens.
+    """A response that sends `chunks` as they come, unbuffered and uncached; `workspace_id` is who listens (for a file
+    of the console: the operator's id, which has a share of its own).
 
     Raises TooManyStreams.
     """
