@@ -178,7 +178,7 @@ def test_audio_is_heard_while_it_is_made(open_stream: Open, customer: User, work
     work = claim_attempt(attempt_id=attempt.pk)
     begin_job(work=work)
     pcm = tone(2.0)
-    redis_connection().xadd(wakeups.audio_key(attempt.pk), {"pcm": pcm[:30_000]})
+    redis_connection().xadd(wakeups.audio_key(attempt.pk), {"pcm": pcm[:30_000], "at": 0})
     note_first_chunk(attempt=work.attempt)
     wakeups.wake_job(job_id=job.pk)
     # Heard although the job still runs.
@@ -186,7 +186,7 @@ def test_audio_is_heard_while_it_is_made(open_stream: Open, customer: User, work
     job.refresh_from_db()
     assert job.state == "running"
 
-    redis_connection().xadd(wakeups.audio_key(attempt.pk), {"pcm": pcm[30_000:]})
+    redis_connection().xadd(wakeups.audio_key(attempt.pk), {"pcm": pcm[30_000:], "at": 30_000})
     key = storage.attempt_audio_key(workspace_id=workspace.pk, job_id=job.pk, attempt_id=attempt.pk)
     storage.save(key, wav_file(pcm, sample_rate_hz=24_000))
     redis_connection().xadd(wakeups.audio_key(attempt.pk), {"end": "1"})

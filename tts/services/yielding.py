@@ -73,14 +73,7 @@ def yield_attempt(*, work: Work, outcome: Outcome, spoken: str, rest: str) -> No
             stop_attempt(work=work, outcome=outcome, error_code="canceled")
             return
         charged = charge(work, outcome)
-        # The rest, as it will be queued: counted as such when its state changes in the statement below.
-        Segment.objects.filter(pk=whole.pk, attempt_number=work.attempt.attempt_number).update(
-            part=F("part") + 1,
-            text=rest,
-            characters=len(rest),
-            estimate_gpu_ms=max(1, whole.estimate_gpu_ms - spoken_estimate),
-            held_gpu_ms=max(1, whole.held_gpu_ms - outcome.gpu_ms),
-        )
+        _leave_rest(work, outcome, rest, spoken_estimate)
         closed = close(
             work,
             outcome,
@@ -88,23 +81,7 @@ def yield_attempt(*, work: Work, outcome: Outcome, spoken: str, rest: str) -> No
             attempt_state=AttemptState.SUCCEEDED,
             charged=charged,
         )
-        done = Segment.objects.create(
-            job_id=work.job.pk,
-            workspace_id=whole.workspace_id,
-            job_class=whole.job_class,
-            index=whole.index,
-            part=whole.part,
-            text=spoken,
-            characters=len(spoken),
-            state=SegmentState.SUCCEEDED,
-            attempt_number=work.attempt.attempt_number,
-            estimate_gpu_ms=spoken_estimate,
-            held_gpu_ms=outcome.gpu_ms,
-            gpu_ms=outcome.gpu_ms,
-            audio_ms=outcome.audio_ms,
-            audio_key=outcome.audio_key,
-        )
-        Attempt.objects.filter(pk=work.attempt.pk).update(segment=done)
+        _keep_spoken(work, outcome, spoken, spoken_estimate)
         record(work, outcome, closed, billable=True, characters=len(spoken))
         SynthesisJob.objects.filter(pk=work.job.pk).update(
             segment_count=F("segment_count") + 1,
@@ -114,3 +91,37 @@ def yield_attempt(*, work: Work, outcome: Outcome, spoken: str, rest: str) -> No
             charged_micros=F("charged_micros") + charged,
         )
     wakeups.wake_job(job_id=work.job.pk)
+
+
+def _leave_rest(work: Work, outcome: Outcome, rest: str, spoken_estimate: int) -> None:
+    """Make the segment its rest, before it is queued: then it is counted as what it is."""
+    whole = work.segment
+    Segment.objects.filter(pk=whole.pk, attempt_number=work.attempt.attempt_number).update(
+        part=F("part") + 1,
+        text=rest,
+        characters=len(rest),
+        estimate_gpu_ms=max(1, whole.estimate_gpu_ms - spoken_estimate),
+        held_gpu_ms=max(1, whole.held_gpu_ms - outcome.gpu_ms),
+    )
+
+
+def _keep_spoken(work: Work, outcome: Outcome, spoken: str, spoken_estimate: int) -> None:
+    """What was spoken, as a segment before the rest; the attempt is that one's."""
+    whole = work.segment
+    done = Segment.objects.create(
+        job_id=work.job.pk,
+        workspace_id=whole.workspace_id,
+        job_class=whole.job_class,
+        index=whole.index,
+        part=whole.part,
+        text=spoken,
+        characters=len(spoken),
+        state=SegmentState.SUCCEEDED,
+        attempt_number=work.attempt.attempt_number,
+        estimate_gpu_ms=spoken_estimate,
+        held_gpu_ms=outcome.gpu_ms,
+        gpu_ms=outcome.gpu_ms,
+        audio_ms=outcome.audio_ms,
+        audio_key=outcome.audio_key,
+    )
+    Attempt.objects.filter(pk=work.attempt.pk).update(segment=done)
