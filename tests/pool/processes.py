@@ -16,6 +16,7 @@ from urllib.parse import quote
 from django.conf import settings
 from django.db import connection
 
+from portal.lib.child_process import die_with_parent
 from tests.pool.fake_gpus import FakeGpus
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -62,6 +63,8 @@ class Pool:
                 **environment,
             },
             start_new_session=True,
+            # A test session that is killed leaves nobody behind: the agent ends its workers.
+            preexec_fn=die_with_parent(signal.SIGTERM),
         )
         self._processes.append(process)
         return process
