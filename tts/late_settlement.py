@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from django.db import close_old_connections
+from portal.lib.database import drop_broken_connections
 
 logger = logging.getLogger(__name__)
 # The next segment is normally on its way to the engine within milliseconds. If it never comes, a side thread settles.
@@ -48,7 +48,7 @@ class LateSettlement:
                 # Storage or database: either all of it is written, or nothing and the segment is spoken again.
                 logger.error("settlement_failed", extra={"error": type(error).__name__})
                 # The attempt that is being spoken meanwhile is to be settled on a connection that works.
-                close_old_connections()
+                drop_broken_connections()
                 with contextlib.suppress(Exception):  # then its lease runs out by itself
                     self._give_up()
 

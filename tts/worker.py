@@ -9,8 +9,9 @@ import secrets
 import time
 import uuid
 
-from django.db import DatabaseError, close_old_connections
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
+from portal.lib.database import drop_broken_connections
 from tts.engine.errors import OUT_OF_MEMORY
 from tts.engine.process import (
     BudgetExhausted,
@@ -134,9 +135,9 @@ class Runner:
 
     def _run(self, attempt_id: uuid.UUID, process: EngineProcess, *, by_wire: bool) -> Binding | None:
         """Returns what the slot has been given next already; this one is settled late then."""
-        close_old_connections()
+        drop_broken_connections()
         try:
-            work = attempts.claim_attempt(attempt_id=attempt_id)
+            work = self._claim(attempt_id)
         except Fenced:
             self._abandon_bound(attempt_id)
             return None
@@ -161,6 +162,14 @@ class Runner:
                 speaking.end_live_audio()
         self.keeper.note_spoken()
         return binding
+
+    def _claim(self, attempt_id: uuid.UUID) -> Work:
+        try:
+            return attempts.claim_attempt(attempt_id=attempt_id)
+        except (OperationalError, InterfaceError):
+            # The database was away while this worker waited, and its connection does not know it yet.
+            connection.close()
+            return attempts.claim_attempt(attempt_id=attempt_id)
 
     def _sent(self, work: Work) -> None:
         """What is done once the engine has its request, so that the engine does not wait for it."""
