@@ -182,8 +182,8 @@ class Runner:
         self._abandon(attempt_id)
 
     def _abandon_bound(self, attempt_id: uuid.UUID) -> None:
-        """An attempt that could not be claimed. One that runs is spoken or settled late: the wire said it twice."""
-        if Attempt.objects.filter(pk=attempt_id, state=AttemptState.BOUND).exists():
+        """An attempt that could not be claimed: its slot is free. One that runs is spoken or settled late already."""
+        if not Attempt.objects.filter(pk=attempt_id, state=AttemptState.RUNNING).exists():
             self._abandon(attempt_id)
 
     def _abandon(self, attempt_id: uuid.UUID) -> None:
