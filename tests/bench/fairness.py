@@ -9,10 +9,10 @@ import random
 
 from tests.bench._pool import bench_pool
 
-CUSTOMERS = 20
-SLOTS = 8
+CUSTOMERS = 7
+SLOTS = 2
 LENGTHS_MS = (500, 1000, 2000, 4000, 8000, 12_000, 20_000)
-UNTIL_MS = 400_000
+UNTIL_MS = 1_500_000
 FLOOD = 10_000
 
 
@@ -37,7 +37,7 @@ def _jain() -> float:
         customers.append(customer)
         mean_ms = LENGTHS_MS[number % len(LENGTHS_MS)]
         count = UNTIL_MS // mean_ms * 2
-        pool.queue(customer, *[round(mean_ms * chance.uniform(0.5, 1.5)) for _ in range(min(count, 500))])
+        pool.queue(customer, *[round(mean_ms * chance.uniform(0.5, 1.5)) for _ in range(min(count, 700))])
     pool.run(until_ms=UNTIL_MS)
     given = pool.service_ms()
     return jain([given[customer.pk] / customer.weight for customer in customers])
