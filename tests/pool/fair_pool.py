@@ -55,6 +55,8 @@ class FairPool:
         self.price = PriceVersion.objects.order_by("pk")[0]
         self.voice = Voice.objects.filter(kind="preset").order_by("pk")[0]
         device = make_device(slots=self.slots)
+        # Of a pool before this one, whose clock has stopped.
+        DeviceSlot.objects.filter(device=device).update(attempt_id=None)
         self._idle = list(
             DeviceSlot.objects.filter(device=device).select_related("device").order_by("number")
         )
