@@ -201,6 +201,7 @@ def _empty_redis(bench: BenchPool, nodes: _Nodes) -> list[float]:
     for number in range(ROUNDS):
         wait_for(lambda: running.count() == slots, what="every slot to speak")
         # At another moment of the segments each time.
+        # Each round strikes at another moment of a segment.
         time.sleep(number * BACKLOG_SEGMENT_MS / 1000 / ROUNDS)
         emptied_at = _now()
         redis_connection().flushall()

@@ -131,7 +131,7 @@ def _wait_until_ready(stack: Stack) -> None:
         stack.keep_up()
         if ready_slot_count() == stack.slots:
             return
-        time.sleep(TICK_S)
+        time.sleep(TICK_S)  # between two looks
     raise RuntimeError("the pool did not come up")
 
 
@@ -143,7 +143,7 @@ def _storm(plan: Plan, stack: Stack, customers: Customers, nemesis: Nemesis) -> 
         while time.monotonic() < ends_at or not nemesis.finished or customers.taken_in < plan.jobs:
             stack.keep_up()
             nemesis.tick()
-            time.sleep(TICK_S)
+            time.sleep(TICK_S)  # between two looks
     finally:
         nemesis.rest()
         customers.stop()
@@ -164,9 +164,9 @@ def _settle(stack: Stack) -> float | None:
             or Hold.objects.filter(state="open").exists()
         ):
             # The sweep has the last word on what was deleted or is to be put together.
-            time.sleep(SWEEP_TWICE_S)
+            time.sleep(SWEEP_TWICE_S)  # at rest only if nothing stirs over two sweeps
             return time.monotonic() - began
-        time.sleep(TICK_S)
+        time.sleep(TICK_S)  # between two looks
     return None
 
 

@@ -6,6 +6,7 @@ killed is tried again with the same idempotency key, as a good program does.
 
 from __future__ import annotations
 
+import abc
 import http.client
 import json
 import random
@@ -80,7 +81,7 @@ class Customers:
             thread.join()
 
 
-class Customer:
+class Customer(abc.ABC):
     """One customer with a workspace and more money than can be spent."""
 
     def __init__(
@@ -114,7 +115,7 @@ class Customer:
                 self.stop.wait(self.rng.expovariate(1 / self._pause_s))
         except Stopped:
             pass
-        except Exception:
+        except Exception:  # the run must hear of it, and this is a thread
             self.history.note(traceback.format_exc())
         finally:
             connection.close()
@@ -158,16 +159,16 @@ class Customer:
                 if self.stop.wait(self.rng.uniform(0.1, 0.4)):
                     raise Stopped from None
 
-    def submit(self, key: str, request: JobRequest) -> uuid.UUID:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def submit(self, key: str, request: JobRequest) -> uuid.UUID: ...
 
-    def cancel(self, job_id: uuid.UUID) -> None:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def cancel(self, job_id: uuid.UUID) -> None: ...
 
-    def delete(self, job_id: uuid.UUID) -> None:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def delete(self, job_id: uuid.UUID) -> None: ...
 
-    def follow(self, job_id: uuid.UUID) -> None:
+    def follow(self, job_id: uuid.UUID) -> None:  # noqa: B027 - only some listen
         """What the customer does while the job is spoken."""
 
 

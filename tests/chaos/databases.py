@@ -118,7 +118,7 @@ class Databases:
                 return
             process.kill()
             process.wait()
-            time.sleep(0.1)
+            time.sleep(0.1)  # between two tries of a server that is starting
         raise RuntimeError("PostgreSQL did not come back.")
 
     def _start_valkey(self) -> None:

@@ -25,10 +25,10 @@ import json, os, pathlib, sys, time
 folder = pathlib.Path({folder!r})
 (folder / "pid").write_text(str(os.getpid()))
 while (folder / "pid").exists():
-    time.sleep(0.01)
+    time.sleep(0.01)  # until the fake NVML has taken it in
 print(json.dumps({{"visible_devices": len(os.environ["CUDA_VISIBLE_DEVICES"].split(",")),
                    "allocated_bytes": int(sys.argv[2])}}), flush=True)
-time.sleep(60)
+time.sleep(60)  # at work until it is killed
 """
 
 

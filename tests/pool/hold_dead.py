@@ -18,4 +18,4 @@ if __name__ == "__main__":
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     print("held", flush=True)
     while True:
-        time.sleep(60)
+        time.sleep(60)  # held until the test kills it

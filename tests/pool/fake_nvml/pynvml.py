@@ -111,7 +111,7 @@ def _state() -> dict[str, Any]:
             state: dict[str, Any] = json.load(file)
         if not state.get("hangs"):
             return state
-        time.sleep(POLL_S)
+        time.sleep(POLL_S)  # the real call blocks in the driver
 
 
 def _driver() -> dict[str, Any]:
@@ -236,7 +236,7 @@ def nvmlEventSetWait_v2(eventSet: _EventSet, timeoutms: int) -> c_nvmlEventData_
                 )
         if time.monotonic() >= ends_at:
             raise NVMLError(NVML_ERROR_TIMEOUT)
-        time.sleep(POLL_S)
+        time.sleep(POLL_S)  # the real call blocks in the driver
 
 
 def nvmlEventSetFree(eventSet: _EventSet) -> None:
