@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import pairwise
-from typing import Final
+from functools import partial
+from typing import Final, Literal
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext
@@ -22,6 +22,7 @@ X_LABELS: Final = 5
 
 Value = float | None
 Words = str | Promise
+Kind = Literal["lines", "bars"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Chart:
     id: str
     title: str
     unit: Words
-    kind: str
+    kind: Kind
     series: list[Drawn]
     columns: list[Column]
     y_labels: list[str]
@@ -116,15 +117,18 @@ def _line(values: Sequence[Value], top: float) -> str:
     """A path through the values at the middle of their columns; a gap where there is none."""
     step = WIDTH / max(1, len(values))
     path = []
-    pen_down = False
     for index, value in enumerate(values):
         if value is None:
-            pen_down = False
             continue
-        x, y = _place((index + 0.5) * step), _place(_height(value, top))
-        # A lone point would leave no mark: a line of no length ends in a round cap.
-        path.append(f"L{x} {y}" if pen_down else f"M{x} {y}h0")
-        pen_down = True
+        x, y = (index + 0.5) * step, _place(_height(value, top))
+        after = values[index + 1] if index + 1 < len(values) else None
+        if index and values[index - 1] is not None:
+            path.append(f"L{_place(x)} {y}")
+        elif after is not None:
+            path.append(f"M{_place(x)} {y}")
+        else:
+            # A lone value: a point would leave hardly a mark.
+            path.append(f"M{_place(x - step * 0.3)} {y}h{_place(step * 0.6)}")
     return "".join(path)
 
 
@@ -161,20 +165,38 @@ def _spread(moments: Sequence[datetime]) -> list[datetime]:
     return [moments[0] + length * index / (X_LABELS - 1) for index in range(X_LABELS)]
 
 
-def _made(
+def _drawn(kind: Kind, series: Sequence[Series], top: float | None) -> tuple[list[Drawn], float]:
+    """Each series as a path, and the axis's upper end: `top`, else the next round number above all values."""
+    floor = [0.0] * max((len(one.values) for one in series), default=0)
+    spans: list[tuple[list[float], list[float]]] = []
+    for one in series:
+        # Bars stand on those before them, lines all on the axis.
+        lower = spans[-1][1] if kind == "bars" and spans else floor
+        spans.append((lower, [low + (value or 0.0) for low, value in zip(lower, one.values, strict=True)]))
+    top = top or nice_ceiling(max((head for _, upper in spans for head in upper), default=0.0))
+    drawn = [
+        Drawn(one.label, one.tone, _bars(lower, upper, top) if kind == "bars" else _line(one.values, top))
+        for one, (lower, upper) in zip(series, spans, strict=True)
+    ]
+    return drawn, top
+
+
+def draw_chart(
     *,
+    kind: Kind,
     chart_id: str,
     title: str,
     unit: Words,
-    kind: str,
     moments: Sequence[datetime],
     series: Sequence[Series],
-    drawn: list[Drawn],
-    top: float,
-    value_text: Callable[[float], str],
-    csv_address: str,
-    day_axis: bool,
+    value_text: Callable[[float], str] = number_text,
+    top: float | None = None,
+    csv_address: str = "",
+    day_axis: bool = False,
 ) -> Chart:
+    """A chart over evenly spaced moments; `top` is the axis's upper end, else the next round number."""
+    drawn, top = _drawn(kind, series, top)
+    cells = [["–" if value is None else value_text(value) for value in one.values] for one in series]
     return Chart(
         id=chart_id,
         title=title,
@@ -185,16 +207,7 @@ def _made(
         y_labels=[value_text(top), value_text(top / 2), value_text(0.0)],
         x_labels=_spread(moments),
         moments=moments,
-        table=[
-            (
-                moment,
-                [
-                    "–" if one.values[index] is None else value_text(one.values[index] or 0.0)
-                    for one in series
-                ],
-            )
-            for index, moment in enumerate(moments)
-        ],
+        table=[(moment, [column[index] for column in cells]) for index, moment in enumerate(moments)],
         csv_address=csv_address,
         day_axis=day_axis,
         names=[one.label for one in series],
@@ -202,68 +215,6 @@ def _made(
     )
 
 
-def line_chart(
-    *,
-    chart_id: str,
-    title: str,
-    unit: Words,
-    moments: Sequence[datetime],
-    series: Sequence[Series],
-    value_text: Callable[[float], str] = number_text,
-    top: float | None = None,
-    csv_address: str = "",
-    day_axis: bool = False,
-) -> Chart:
-    """Lines over evenly spaced moments; `top` is the axis's upper end, else the next round number."""
-    highest = max((value for one in series for value in one.values if value is not None), default=0.0)
-    top = top or nice_ceiling(highest)
-    drawn = [Drawn(one.label, one.tone, _line(one.values, top)) for one in series]
-    return _made(
-        chart_id=chart_id,
-        title=title,
-        unit=unit,
-        kind="lines",
-        moments=moments,
-        series=series,
-        drawn=drawn,
-        top=top,
-        value_text=value_text,
-        csv_address=csv_address,
-        day_axis=day_axis,
-    )
-
-
-def bar_chart(
-    *,
-    chart_id: str,
-    title: str,
-    unit: Words,
-    moments: Sequence[datetime],
-    series: Sequence[Series],
-    value_text: Callable[[float], str] = number_text,
-    top: float | None = None,
-    csv_address: str = "",
-    day_axis: bool = False,
-) -> Chart:
-    """Bars of one moment each, the series on top of one another."""
-    heights: list[list[float]] = [[0.0] * len(moments)]
-    for one in series:
-        heights.append([below + (value or 0.0) for below, value in zip(heights[-1], one.values, strict=True)])
-    top = top or nice_ceiling(max(heights[-1], default=0.0))
-    drawn = [
-        Drawn(one.label, one.tone, _bars(lower, upper, top))
-        for one, (lower, upper) in zip(series, pairwise(heights), strict=True)
-    ]
-    return _made(
-        chart_id=chart_id,
-        title=title,
-        unit=unit,
-        kind="bars",
-        moments=moments,
-        series=series,
-        drawn=drawn,
-        top=top,
-        value_text=value_text,
-        csv_address=csv_address,
-        day_axis=day_axis,
-    )
+# Lines, each from the axis; bars of one moment each, the series on top of one another.
+line_chart = partial(draw_chart, kind="lines")
+bar_chart = partial(draw_chart, kind="bars")

@@ -41,15 +41,15 @@ def test_an_axis_ends_at_a_round_number_that_is_not_below_the_values(value: floa
 
 
 def test_a_line_goes_through_the_middle_of_each_column() -> None:
-    assert lines(0, 50, 100, 25).series[0].path == "M125 100h0L375 50L625 0L875 75"
+    assert lines(0, 50, 100, 25).series[0].path == "M125 100L375 50L625 0L875 75"
 
 
-def test_a_line_has_a_gap_where_there_is_no_value_and_a_lone_value_is_a_dot() -> None:
-    assert lines(0, None, 100, None).series[0].path == "M125 100h0M625 0h0"
+def test_a_line_has_a_gap_where_there_is_no_value_and_a_lone_value_is_a_short_line() -> None:
+    assert lines(0, None, 100, None).series[0].path == "M50 100h150M550 0h150"
 
 
 def test_what_is_above_the_axis_stays_in_the_drawing() -> None:
-    assert lines(250, 100, 0, 0).series[0].path.startswith("M125 0h0L375 0")
+    assert lines(250, 100, 0, 0).series[0].path.startswith("M125 0L375 0")
 
 
 def test_bars_stand_on_one_another() -> None:
