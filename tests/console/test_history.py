@@ -39,7 +39,7 @@ def test_what_is_remembered_is_what_was_measured() -> None:
     remembered = read_history(now=NOW + ms(10_000))
     assert remembered == measured
     assert remembered.measured_at == NOW
-    assert remembered.latency[0].wait == Figure(count=1, p50_ms=100, p95_ms=100)
+    assert remembered.latency[0].wait == Figure(count=1, p50_ms=100, p95_ms=100, p99_ms=100)
     assert remembered.failures == [
         FailureRow("job", "engine_failed", 1, 1),
         FailureRow("attempt", "gpu_oom", 1, 1),

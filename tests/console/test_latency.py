@@ -10,7 +10,7 @@ from tts.states import JobClass, JobState, SegmentState
 
 pytestmark = pytest.mark.django_db
 
-NONE = Figure(count=0, p50_ms=None, p95_ms=None)
+NONE = Figure(count=0, p50_ms=None, p95_ms=None, p99_ms=None)
 
 
 def rows() -> dict[tuple[str, str], LatencyRow]:
@@ -36,17 +36,17 @@ def test_percentiles_are_interpolated_between_the_jobs() -> None:
             total_ms=10_000 * number,
         )
     row = rows()["", "hour"]
-    # The 95th percentile of five lies 0.8 of the way from the fourth to the fifth.
-    assert row.wait == Figure(count=5, p50_ms=300, p95_ms=480)
-    assert row.first_audio == Figure(count=5, p50_ms=3_000, p95_ms=4_800)
-    assert row.total == Figure(count=5, p50_ms=30_000, p95_ms=48_000)
+    # The 95th percentile of five lies 0.8 of the way from the fourth to the fifth, the 99th 0.96 of it.
+    assert row.wait == Figure(count=5, p50_ms=300, p95_ms=480, p99_ms=496)
+    assert row.first_audio == Figure(count=5, p50_ms=3_000, p95_ms=4_800, p99_ms=4_960)
+    assert row.total == Figure(count=5, p50_ms=30_000, p95_ms=48_000, p99_ms=49_600)
 
 
 def test_the_median_of_two_lies_between_them() -> None:
     for wait_ms in (100, 301):
         finished_job(created_at=ago(minutes=5), wait_ms=wait_ms, first_audio_ms=400, total_ms=500)
-    # 200.5 ms and 290.95 ms, rounded half up.
-    assert rows()["", "hour"].wait == Figure(count=2, p50_ms=201, p95_ms=291)
+    # 200.5 ms, 290.95 ms and 298.99 ms, rounded half up.
+    assert rows()["", "hour"].wait == Figure(count=2, p50_ms=201, p95_ms=291, p99_ms=299)
 
 
 def test_windows_count_by_when_a_job_was_submitted() -> None:
@@ -55,8 +55,8 @@ def test_windows_count_by_when_a_job_was_submitted() -> None:
     finished_job(created_at=ago(hours=24), wait_ms=500, first_audio_ms=500, total_ms=500)
     finished_job(created_at=ago(hours=24, milliseconds=1), wait_ms=900, first_audio_ms=900, total_ms=900)
     found = rows()
-    assert found["", "hour"].wait == Figure(count=1, p50_ms=100, p95_ms=100)
-    assert found["", "day"].wait == Figure(count=3, p50_ms=300, p95_ms=480)
+    assert found["", "hour"].wait == Figure(count=1, p50_ms=100, p95_ms=100, p99_ms=100)
+    assert found["", "day"].wait == Figure(count=3, p50_ms=300, p95_ms=480, p99_ms=496)
 
 
 def test_classes_are_told_apart() -> None:
@@ -69,11 +69,11 @@ def test_classes_are_told_apart() -> None:
         job_class=JobClass.BATCH,
     )
     found = rows()
-    assert found["interactive", "hour"].wait == Figure(count=1, p50_ms=100, p95_ms=100)
+    assert found["interactive", "hour"].wait == Figure(count=1, p50_ms=100, p95_ms=100, p99_ms=100)
     assert found["batch", "hour"].wait == NONE
-    assert found["batch", "day"].total == Figure(count=1, p50_ms=60_000, p95_ms=60_000)
+    assert found["batch", "day"].total == Figure(count=1, p50_ms=60_000, p95_ms=60_000, p99_ms=60_000)
     assert found["standard", "day"].wait == NONE
-    assert found["", "day"].wait == Figure(count=2, p50_ms=4_550, p95_ms=8_555)
+    assert found["", "day"].wait == Figure(count=2, p50_ms=4_550, p95_ms=8_555, p99_ms=8_911)
 
 
 def test_a_job_counts_only_for_what_it_has_come_to() -> None:
@@ -94,7 +94,7 @@ def test_a_job_counts_only_for_what_it_has_come_to() -> None:
         segment_state=SegmentState.FAILED,
     )
     row = rows()["", "hour"]
-    assert row.wait == Figure(count=2, p50_ms=100, p95_ms=145)
-    assert row.first_audio == Figure(count=1, p50_ms=250, p95_ms=250)
+    assert row.wait == Figure(count=2, p50_ms=100, p95_ms=145, p99_ms=149)
+    assert row.first_audio == Figure(count=1, p50_ms=250, p95_ms=250, p99_ms=250)
     # How long a failure took says nothing about how long customers wait for speech.
     assert row.total == NONE
