@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from django import forms
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from tts.models import DeviceCommandKind
+from accounts.models import AuditEntry
+from accounts.selectors.audit import audit_entries
+from portal.console.audit_words import ACT_LABELS
+from portal.console.search_bar import SearchBar, words_field
+from portal.console.search_words import cannot_be_stored
 
 ACTS = [
     ("device", _("Everything done to devices")),
-    *((f"device.{kind.value}", kind.label) for kind in DeviceCommandKind),
-    ("job.cancel", _("Job canceled")),
-    ("job.refund", _("Job refunded")),
+    *ACT_LABELS.items(),
 ]
 
 
-class AuditForm(forms.Form):
-    """A value that is not known filters nothing."""
-
-    q = forms.CharField(label=_("Person, object or reason"), max_length=200, required=False)
+class AuditForm(SearchBar):
+    q = words_field(_("Person, object or reason"))
     act = forms.ChoiceField(label=_("Act"), choices=[("", _("All acts")), *ACTS], required=False)
     before = forms.CharField(required=False, max_length=100)
 
-    def known(self, name: str) -> str:
-        self.is_valid()
-        value: str = self.cleaned_data.get(name) or ""
-        return value.replace("\x00", "")
+    @property
+    def choice_names(self) -> tuple[str, ...]:
+        return ("act",)
+
+
+def find_acts(form: AuditForm) -> QuerySet[AuditEntry]:
+    """The acts that the form asks for, in no order yet."""
+    if cannot_be_stored(form.query):
+        return AuditEntry.objects.none()
+    return audit_entries(query=form.query, act=form.known("act") or "")

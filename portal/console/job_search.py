@@ -8,8 +8,10 @@ from django import forms
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from portal.console.search_bar import SearchBar, words_field
 from portal.console.search_words import (
     any_of,
+    cannot_be_stored,
     ids,
     keys_that_begin,
     known_address,
@@ -25,7 +27,6 @@ from tts.models import Attempt, Device, SynthesisJob
 from tts.states import JobClass, JobState
 
 JOBS_PER_PAGE: Final = 50
-MAX_QUERY_CHARACTERS: Final = 200
 
 
 if TYPE_CHECKING:
@@ -41,14 +42,8 @@ class DeviceField(ModelChoiceField):
         super().__init__(queryset=Device.objects.order_by("name"), empty_label=_("All devices"), **options)
 
 
-class JobSearchForm(forms.Form):
-    """A value that is not known filters nothing: an old link still opens the page."""
-
-    q = forms.CharField(
-        label=_("Id, e-mail address, workspace or IP address"),
-        max_length=MAX_QUERY_CHARACTERS,
-        required=False,
-    )
+class JobSearchForm(SearchBar):
+    q = words_field(_("Id, e-mail address, workspace or IP address"))
     state = forms.ChoiceField(
         label=_("State"), choices=[("", _("All states")), *JobState.choices], required=False
     )
@@ -60,18 +55,9 @@ class JobSearchForm(forms.Form):
     until = MomentField(label=_("Until"), required=False)
     before = forms.CharField(required=False, max_length=100)
 
-    def known(self, name: str) -> Any:
-        self.is_valid()
-        return self.cleaned_data.get(name)
-
     @property
-    def query(self) -> str:
-        """The words that are searched for; empty without any."""
-        return (self.known("q") or "").strip()
-
-    @property
-    def is_filtered(self) -> bool:
-        return any(self.known(name) for name in ("q", "state", "job_class", "device", "since", "until"))
+    def choice_names(self) -> tuple[str, ...]:
+        return ("state", "job_class", "device")
 
 
 def find_jobs(form: JobSearchForm) -> QuerySet[SynthesisJob]:
@@ -90,7 +76,7 @@ def find_jobs(form: JobSearchForm) -> QuerySet[SynthesisJob]:
 
 def _meant(query: str) -> Q:
     """Which jobs the words mean. Some queries."""
-    if "\x00" in query:
+    if cannot_be_stored(query):
         return Q(pk__in=[])
     if wanted := known_uuid(query):
         of_attempt = ids(Attempt.objects.filter(pk=wanted), "job_id")

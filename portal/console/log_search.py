@@ -11,9 +11,11 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Workspace
-from portal.console.job_search import MAX_QUERY_CHARACTERS, DeviceField
+from portal.console.job_search import DeviceField
+from portal.console.search_bar import SearchBar, words_field
 from portal.console.search_words import (
     any_of,
+    cannot_be_stored,
     ids,
     keys_that_begin,
     known_address,
@@ -21,7 +23,7 @@ from portal.console.search_words import (
     people_with,
     workspaces_named,
 )
-from portal.logs.filters import LogForm
+from portal.logs.filters import REQUESTS, LogForm
 from portal.logs.models import RequestLog
 from portal.logs.selectors import between, with_all
 from tts.models import Attempt, SynthesisJob
@@ -30,12 +32,8 @@ from tts.states import AttemptState
 ANSWERS: Final = [("2", _("done")), ("3", _("led on")), ("4", _("refused")), ("5", _("our fault"))]
 
 
-class ConsoleLogForm(LogForm):
-    q = forms.CharField(
-        label=_("E-mail address, workspace, IP address or request id"),
-        max_length=MAX_QUERY_CHARACTERS,
-        required=False,
-    )
+class ConsoleLogForm(SearchBar, LogForm):
+    q = words_field(_("E-mail address, workspace, IP address or request id"))
     outcome = forms.ChoiceField(
         label=_("Outcome"), choices=[("", _("All outcomes")), *AttemptState.choices], required=False
     )
@@ -43,10 +41,8 @@ class ConsoleLogForm(LogForm):
     device = DeviceField(label=_("Device"), required=False)
 
     @property
-    def query(self) -> str:
-        """The words that are searched for; empty without any."""
-        query = (self.known("q") or "").strip()
-        return query if "\x00" not in query else ""
+    def choice_names(self) -> tuple[str, ...]:
+        return ("answer",) if self.chosen_kind == REQUESTS else ("outcome", "device")
 
 
 def attempts_for_operators(form: ConsoleLogForm) -> QuerySet[Attempt]:
@@ -78,6 +74,8 @@ def workspace_names(lines: Iterable[RequestLog]) -> dict[uuid.UUID, str]:
 
 def _attempts_meant(query: str) -> Q:
     """Which attempts the words mean. Some queries."""
+    if cannot_be_stored(query):
+        return Q(pk__in=[])
     if wanted := known_uuid(query):
         return any_of({"pk": [wanted], "job": [wanted], "workspace": [wanted]})
     if address := known_address(query):
@@ -97,6 +95,8 @@ def _attempts_meant(query: str) -> Q:
 
 def _requests_meant(query: str) -> Q:
     """Which requests the words mean. Some queries."""
+    if cannot_be_stored(query):
+        return Q(pk__in=[])
     if wanted := known_uuid(query):
         return Q(workspace_id=wanted) | Q(user_id=wanted) | Q(api_key_id=wanted)
     if address := known_address(query):

@@ -12,9 +12,15 @@ from typing import Any, Final
 from django.db.models import Q, QuerySet
 
 from accounts.models import ApiKey, User, Workspace
+from portal.console.search_bar import MAX_QUERY_CHARACTERS
 
 # Of people, workspaces and so on that a word may mean; an operator looks for one of them.
 MEANT_AT_MOST: Final = 200
+
+
+def cannot_be_stored(query: str) -> bool:
+    """Whether no column can hold the words: they find nothing, and are not worth a query."""
+    return "\x00" in query or len(query) > MAX_QUERY_CHARACTERS
 
 
 def known_uuid(query: str) -> uuid.UUID | None:

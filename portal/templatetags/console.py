@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,17 +11,22 @@ from django import template
 from django.template import Context
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.functional import Promise
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AuditEntry
-from portal.console.charts import number_text, percent_text
+from portal.console.audit_words import act_label, change_words
+from portal.console.charts import Chart, number_text, percent_text
+from portal.console.device_reasons import reason_text
 from portal.console.pages import Place, places
 
 register = template.Library()
 
 LONG_NAME = re.compile(r"(GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}")
 SHORT_NAME = len("GPU-01234567")
+MODE_LABELS: dict[str, str | Promise] = {"plain": _("plain")}
 
 
 def _time_element(moment: datetime, *, form: str, kind: str, zone: bool = True) -> SafeString:
@@ -82,14 +88,38 @@ def watts(power_mw: int) -> str:
 
 
 @register.filter
-def plainly(values: dict[str, Any]) -> str:
-    """`state: ready, epoch: 3`."""
-    return ", ".join(f"{name}: {value}" for name, value in values.items()) or "–"
+def device_reason(reason: str) -> str:
+    """Why a device is in its state, in words."""
+    return reason_text(reason)
+
+
+@register.filter
+def mode_label(mode: str) -> str:
+    """How a job is spoken, in words; a mode that is not known by its code."""
+    return str(MODE_LABELS.get(mode, mode))
 
 
 @register.simple_tag(takes_context=True)
 def console_places(context: Context) -> list[Place]:
     return places(context["request"])
+
+
+@register.simple_tag
+def audit_act(entry: AuditEntry) -> SafeString:
+    """What was done, and under it its stable code."""
+    return format_html(
+        '<span>{} <code class="console-table__below">{}</code></span>', act_label(entry.act), entry.act
+    )
+
+
+@register.simple_tag
+def audit_change(entry: AuditEntry, values: dict[str, Any]) -> SafeString | str:
+    """`State: Ready, epoch: 3`, a line each."""
+    changes = change_words(values, object_kind=entry.object_kind)
+    lines = format_html_join(
+        "", '<span class="console-table__below"><span class="muted">{}:</span> {}</span> ', changes
+    )
+    return format_html('<span class="small console-name-line">{}</span>', lines) if changes else "–"
 
 
 @register.simple_tag
@@ -103,3 +133,30 @@ def audit_object(entry: AuditEntry) -> SafeString | str:
     else:
         return name
     return format_html('<a class="console-name-line" id="audit-{}" href="{}">{}</a>', entry.pk, address, name)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of one column of a table."""
+
+    label: str | Promise
+    is_number: bool = False
+    is_unseen: bool = False
+
+
+@register.inclusion_tag("console/_table_head.html")
+def table_head(*labels: str, numbers: str = "", unseen: str = "") -> dict[str, list[Head]]:
+    """A table's head of one row. Columns are counted from 1: `{% table_head _("Time") _("Amount") numbers="2" %}`."""
+    is_number, is_unseen = numbers.split(), unseen.split()
+    return {
+        "heads": [
+            Head(label, is_number=str(place) in is_number, is_unseen=str(place) in is_unseen)
+            for place, label in enumerate(labels, 1)
+        ]
+    }
+
+
+@register.inclusion_tag("console/_table_head.html")
+def chart_head(chart: Chart) -> dict[str, list[Head]]:
+    """The head of the table of a chart's numbers."""
+    return {"heads": [Head(_("Time")), *(Head(name, is_number=True) for name in chart.names)]}

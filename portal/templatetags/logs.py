@@ -22,7 +22,7 @@ def person(people: People, line: RequestLog) -> SafeString:
     email = people.email(line.user_id) or "–"
     prefix = people.key_prefix(line.api_key_id)
     key = format_html(' <span class="muted console-table__below">{}…</span>', prefix) if prefix else ""
-    return format_html('<span class="console-name-line">{}</span>{}', email, key)
+    return format_html('<span class="console-name-line" title="{}">{}</span>{}', email, email, key)
 
 
 @register.simple_tag

@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from django.test import Client
+from django.utils.translation import override
 
 from accounts.models import User
 from tests.cast import client_of
 from tests.console.rows import somebody
+
+
+@pytest.fixture(autouse=True)
+def _english() -> Iterator[None]:
+    """A page that was asked for in Chinese leaves its language behind in the test's thread."""
+    with override("en"):
+        yield
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -256,3 +257,39 @@ def test_a_charts_numbers_are_given_as_a_file(operator_client: Client, living: D
     assert lines[0] == "time,highest of the hour,mean of the hour"
     assert len(lines) == 1 + 7 * 24
     assert operator_client.get(f"/console/devices/{living.pk}/?csv=nothing").status_code == 404
+
+
+@pytest.mark.parametrize("place", ["/console/devices/", "/console/devices/{}/"])
+def test_the_last_hour_has_its_numbers_behind_a_toggle(
+    operator_client: Client, living: Device, place: str
+) -> None:
+    html = operator_client.get(place.format(living.pk)).content.decode()
+    table = re.search(
+        rf'<details class="chart__table">.*?<tbody id="device-{living.pk}-hour-table">(.*?)</tbody>',
+        html,
+        re.DOTALL,
+    )
+    assert table is not None
+    assert table[1].count("<tr>") == 60
+
+
+@pytest.mark.parametrize(
+    ("reason", "english", "chinese"),
+    [
+        ("drained", "Drained: it rests until somebody resumes it.", "已排空：有人恢复之前一直停用。"),
+        (
+            "9 strikes in 10 minutes",
+            "9 engines were lost within 10 minutes.",
+            "10 分钟内损失了 9 个引擎进程。",
+        ),
+        ("the test sentence failed 2 times", "The test sentence failed 2 times.", "测试语句失败了 2 次。"),
+        ("Its fan is loud", "Its fan is loud", "Its fan is loud"),
+    ],
+)
+def test_why_a_device_rests_is_said_in_the_readers_language(
+    operator_client: Client, living: Device, reason: str, english: str, chinese: str
+) -> None:
+    Device.objects.filter(pk=living.pk).update(state=DeviceState.QUARANTINED, state_reason=reason)
+    for language, said in (("en", english), ("zh-hans", chinese)):
+        headers = {"Accept-Language": language}
+        assert said in operator_client.get("/console/devices/", headers=headers).content.decode()

@@ -8,6 +8,7 @@ import re
 import uuid
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.db import connection
@@ -256,7 +257,7 @@ def test_acts_are_found_by_kind_person_object_and_reason(operator: User, operato
 
     def acts(**query: str) -> list[str]:
         html = operator_client.get("/console/audit/", query).content.decode()
-        return re.findall(r"<code>([a-z_.]+)</code>", html)
+        return re.findall(r"<code [^>]+>([a-z_.]+)</code>", html)
 
     assert acts() == ["job.refund", "device.drain.done", "device.drain"]
     assert acts(act="device") == ["device.drain.done", "device.drain"]
@@ -303,3 +304,72 @@ def test_shares_got_stand_beside_shares_due() -> None:
     # Two seconds of work at a quarter of the interactive share of one slot.
     share = 0.25 * weights["interactive"] / active
     assert rows["Light", "interactive"].empty_in_ms == round(2_000 / share)
+
+
+@pytest.mark.parametrize("words", ["x\x00y", "a" * 201, "no such thing"])
+@pytest.mark.parametrize(
+    ("place", "rows_id", "said"),
+    [
+        ("/console/jobs/", "job-rows", "No job is like that."),
+        ("/console/log/", "line-rows", "No attempt is like that."),
+        ("/console/log/?kind=requests", "line-rows", "No request is like that."),
+        ("/console/audit/", "audit-rows", "No act is like that."),
+    ],
+)
+def test_words_that_find_nothing_never_show_everything(
+    operator: User,
+    operator_client: Client,
+    two: tuple[SynthesisJob, SynthesisJob],
+    words: str,
+    place: str,
+    rows_id: str,
+    said: str,
+) -> None:
+    record_act(
+        actor=operator, act="job.refund", object_kind="job", object_id=two[0].pk, reason="It stuttered"
+    )
+    RequestLog.objects.create(
+        created_at=ago(minutes=1), method="GET", route="/", status=200, duration_ms=1, request_id="request-3"
+    )
+    assert said not in operator_client.get(place).content.decode()
+    html = operator_client.get(
+        f"{place}{'&' if '?' in place else '?'}{urlencode({'q': words})}"
+    ).content.decode()
+    rows = re.search(rf'<tbody id="{rows_id}">(.*?)</tbody>', html, re.DOTALL)
+    assert rows is not None
+    assert re.sub(r"<[^>]+>", "", rows[1]).strip() == said
+    assert ">Show all</a>" in html
+
+
+@pytest.mark.parametrize(
+    ("language", "shown"),
+    [
+        ("en", ["Drain: Done", "Job refunded", "State: Done", "Charged: 0.01216", "Refunded: 0.01216"]),
+        ("zh-hans", ["排空: 完成", "任务已退款", "扣费: 0.01216", "已退款: 0.01216"]),
+    ],
+)
+def test_acts_and_what_they_changed_are_said_in_words(
+    operator: User, operator_client: Client, language: str, shown: list[str]
+) -> None:
+    record_act(
+        actor=operator,
+        act="device.drain.done",
+        object_kind="device",
+        object_id=1,
+        reason="Its fan is loud",
+        after={"command_id": 3, "result": ""},
+    )
+    record_act(
+        actor=operator,
+        act="job.refund",
+        object_kind="job",
+        object_id=uuid.uuid4(),
+        reason="It stuttered",
+        before={"charged_micros": 12_160, "state": "succeeded"},
+        after={"charged_micros": 0, "refunded_micros": 12_160},
+    )
+    record_act(actor=operator, act="moon.howl", object_kind="moon", object_id=1, reason="", after={"tide": 2})
+    html = operator_client.get("/console/audit/", headers={"Accept-Language": language}).content.decode()
+    text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
+    for words in [*shown, "moon.howl moon.howl", "tide: 2"]:
+        assert words in re.sub(r" :", ":", text), words
