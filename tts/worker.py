@@ -27,7 +27,8 @@ from tts.models import Attempt, DeviceSlot
 from tts.models.operations import DeviceEventKind
 from tts.services import attempts, failures, health
 from tts.services.attempts import Fenced, Work
-from tts.services.bind import Binding, bind_next, hand_over
+from tts.services.bind import Binding, bind_next, hand_over, true_up_shares
+from tts.services.claiming import HandedOver, claim_attempt, hand_over_claimed
 from tts.services.device_events import record_event
 from tts.services.yielding import yield_attempt
 from tts.slot_keeper import EXIT_ENGINE_FAILED, EXIT_SUPERSEDED, SlotKeeper, SupersededError
@@ -113,41 +114,32 @@ class Runner:
         over, so that RQ can look after its worker in between. An engine's fault does not raise.
         """
         by_wire_at = time.monotonic() + ONE_MESSAGE_S
-        current: uuid.UUID | None = attempt_id
-        while current is not None:
-            current = self._run_one(current, by_wire_at)
-
-    def _run_one(self, attempt_id: uuid.UUID, by_wire_at: float) -> uuid.UUID | None:
-        """Returns the attempt that this worker goes on with, without the wire."""
-        binding: Binding | None = None
         with self.keeper.in_use:
             if self.keeper.discard_dead():
                 # Nobody's fault, and nothing was begun: others speak it.
                 health.take_back(device_id=self.address.device_id, slot_number=self.address.slot_number)
             elif (process := self.keeper.process) is not None:
-                by_wire = time.monotonic() > by_wire_at
-                binding = self._run(attempt_id, process, by_wire=by_wire)
-                if binding is not None:
-                    return None if by_wire else binding.attempt_id
+                work = self._claim(attempt_id)
+                while work is not None:
+                    # What comes next is claimed already: the engine is not let go of in between.
+                    handed = self._run(work, process, by_wire=time.monotonic() > by_wire_at)
+                    if isinstance(handed, Binding):
+                        return
+                    work = self._taken(handed)
         self.late.make()
         self.bind_next()
-        return None
 
-    def _run(self, attempt_id: uuid.UUID, process: EngineProcess, *, by_wire: bool) -> Binding | None:
+    def _run(self, work: Work, process: EngineProcess, *, by_wire: bool) -> Binding | HandedOver | None:
         """Returns what the slot has been given next already; this one is settled late then."""
         drop_broken_connections()
-        try:
-            work = self._claim(attempt_id)
-        except Fenced:
-            self._abandon_bound(attempt_id)
-            return None
+        attempt_id = work.attempt.pk
         self.watch.begin(attempt_id)
         speaking = Speaking(work, process, wanted=self.watch.must_stop, on_sent=lambda: self._sent(work))
-        binding: Binding | None = None
+        handed: Binding | HandedOver | None = None
         try:
             if self._speak(speaking, process):
-                binding = None if speaking.rest else self._hand_over(work, by_wire=by_wire)
-                if binding is not None:
+                handed = None if speaking.rest else self._hand_over(work, process, by_wire=by_wire)
+                if handed is not None:
                     self.late.put(
                         lambda: self._settle_late(speaking),
                         give_up=lambda: attempts.expire_lease(attempt_id=attempt_id),
@@ -158,18 +150,29 @@ class Runner:
             self._fenced(attempt_id)
         finally:
             self.watch.end()
-            if binding is None:
+            if handed is None:
                 speaking.end_live_audio()
         self.keeper.note_spoken()
-        return binding
+        return handed
 
-    def _claim(self, attempt_id: uuid.UUID) -> Work:
+    def _claim(self, attempt_id: uuid.UUID) -> Work | None:
+        """What came by the wire; None when it is not waiting any more."""
+        drop_broken_connections()
         try:
-            return attempts.claim_attempt(attempt_id=attempt_id)
-        except (OperationalError, InterfaceError):
-            # The database was away while this worker waited, and its connection does not know it yet.
-            connection.close()
-            return attempts.claim_attempt(attempt_id=attempt_id)
+            try:
+                return claim_attempt(attempt_id=attempt_id)
+            except (OperationalError, InterfaceError):
+                # The database was away while this worker waited, and its connection does not know it yet.
+                connection.close()
+                return claim_attempt(attempt_id=attempt_id)
+        except Fenced:
+            self._abandon_bound(attempt_id)
+            return None
+
+    def _taken(self, handed: HandedOver | None) -> Work | None:
+        if handed is not None and handed.work is None:
+            self._abandon_bound(handed.attempt_id)
+        return handed.work if handed is not None else None
 
     def _sent(self, work: Work) -> None:
         """What is done once the engine has its request, so that the engine does not wait for it."""
@@ -230,15 +233,15 @@ class Runner:
             return True
         return False
 
-    def _hand_over(self, work: Work, *, by_wire: bool) -> Binding | None:
+    def _hand_over(self, work: Work, process: EngineProcess, *, by_wire: bool) -> Binding | HandedOver | None:
         """Give the slot its next segment, where one waits: the device is not to wait for the settlement."""
-        if not self.keeper.ready:
+        if not self.keeper.ready or not process.alive:
             return None
-        return hand_over(
+        take = hand_over if by_wire else hand_over_claimed
+        return take(
             device_id=self.address.device_id,
             slot_number=self.address.slot_number,
             attempt_id=work.attempt.pk,
-            by_wire=by_wire,
         )
 
     def _settle(self, speaking: Speaking) -> None:
@@ -255,6 +258,8 @@ class Runner:
             self._fenced(speaking.work.attempt.pk)
         finally:
             speaking.end_live_audio()
+        with contextlib.suppress(DatabaseError):  # the next decision makes up for it
+            true_up_shares()
 
     def _lose_engine(self, work: Work, error_code: str, detail: str, *, gpu_ms: int = 0) -> None:
         """The engine died, hangs, or has no memory: settle the attempt so that others go on with it, and kill what

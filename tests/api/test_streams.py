@@ -26,7 +26,8 @@ from tts import storage
 from tts.audio.wav import wav_file
 from tts.models import Attempt, SynthesisJob
 from tts.services import streams, wakeups
-from tts.services.attempts import Outcome, begin_job, claim_attempt, finish_attempt, note_first_chunk
+from tts.services.attempts import Outcome, begin_job, finish_attempt, note_first_chunk
+from tts.services.claiming import claim_attempt
 from tts.services.jobs import cancel_job
 from tts.states import JOB_LIVE
 

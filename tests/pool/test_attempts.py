@@ -19,12 +19,12 @@ from tts.services.attempts import (
     Outcome,
     Work,
     begin_job,
-    claim_attempt,
     fail_attempt,
     finish_attempt,
     renew_lease,
     stop_attempt,
 )
+from tts.services.claiming import claim_attempt
 from tts.services.jobs import cancel_job, delete_job
 from tts.services.sweep import sweep
 from tts.states import MAX_ATTEMPTS, AttemptState, JobState

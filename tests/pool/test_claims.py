@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 
 import pytest
 from django.db import connection, transaction
@@ -11,8 +12,9 @@ from accounts.models import Workspace
 from tests.pool.conftest import Submit, make_device
 from tests.pool.processes import wait_for
 from tests.pool.test_attempts import LONG_TEXT
-from tts.models import Attempt, Segment
-from tts.services.attempts import Fenced, begin_job, claim_attempt
+from tts.models import Attempt, DeviceSlot, Segment
+from tts.services.attempts import Fenced, begin_job
+from tts.services.claiming import claim_attempt, hand_over_claimed
 from tts.services.jobs import cancel_job
 from tts.services.sweep import sweep
 from tts.services.wakeups import is_cancel_flagged
@@ -94,3 +96,45 @@ def test_an_attempt_is_claimed_once(submit: Submit) -> None:
     claim_attempt(attempt_id=attempt.pk)
     with pytest.raises(Fenced):
         claim_attempt(attempt_id=attempt.pk)
+
+
+def test_what_is_handed_over_is_claimed_and_read_whole(submit: Submit) -> None:
+    for _ in range(2):
+        submit()
+    slot = DeviceSlot.objects.get(device=make_device())
+    sweep()
+    spoken = claim_attempt(attempt_id=Attempt.objects.get().pk)
+    handed = hand_over_claimed(device_id=slot.device_id, slot_number=0, attempt_id=spoken.attempt.pk)
+    assert handed is not None
+    assert handed.work is not None
+    attempt = Attempt.objects.select_related("segment", "job__voice").get(pk=handed.attempt_id)
+    assert (attempt.state, attempt.segment.state) == (AttemptState.RUNNING, SegmentState.RUNNING)
+    rows = [(handed.work.attempt, attempt), (handed.work.segment, attempt.segment)]
+    rows += [(handed.work.job, attempt.job), (handed.work.voice, attempt.job.voice)]
+    for got, kept in rows:
+        names = [field.attname for field in kept._meta.concrete_fields]
+        # Also what is read only when it is asked for.
+        assert [getattr(got, name) for name in names] == [getattr(kept, name) for name in names]
+    slot.refresh_from_db()
+    assert slot.attempt_id == attempt.pk
+
+
+def test_nothing_is_handed_over_where_nothing_waits(submit: Submit) -> None:
+    submit()
+    slot = DeviceSlot.objects.get(device=make_device())
+    sweep()
+    spoken = claim_attempt(attempt_id=Attempt.objects.get().pk)
+    assert hand_over_claimed(device_id=slot.device_id, slot_number=0, attempt_id=spoken.attempt.pk) is None
+    slot.refresh_from_db()
+    assert slot.attempt_id == spoken.attempt.pk
+    assert Attempt.objects.count() == 1
+
+
+def test_a_slot_of_another_attempt_is_not_handed_over(submit: Submit) -> None:
+    for _ in range(2):
+        submit()
+    slot = DeviceSlot.objects.get(device=make_device())
+    sweep()
+    claim_attempt(attempt_id=Attempt.objects.get().pk)
+    assert hand_over_claimed(device_id=slot.device_id, slot_number=0, attempt_id=uuid.uuid4()) is None
+    assert Attempt.objects.count() == 1

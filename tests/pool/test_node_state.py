@@ -11,8 +11,8 @@ from tests.pool.processes import Pool, wait_for
 from tests.pool.test_telemetry import minute_ago, sample
 from tts.models import Attempt, Device, DeviceSample, DeviceSlot, Resolution
 from tts.node.settings import NodeSettings
-from tts.services.attempts import claim_attempt
 from tts.services.bind import bind_next
+from tts.services.claiming import claim_attempt
 from tts.services.node_state import expire_leases, note_memory, stop_missing_devices
 from tts.services.sweep import sweep
 from tts.states import DeviceState

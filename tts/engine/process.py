@@ -11,6 +11,7 @@ kernel kills the child when the thread that started it ends.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import queue
 import select
@@ -62,6 +63,8 @@ PROJECT_FOLDER = Path(__file__).resolve().parents[2]
 IDLE_S = 0.1  # how often `on_idle` is called at least
 KILL_S = 10.0  # a process that outlives SIGKILL by this much hangs in the kernel: the device is suspect
 CANCEL_S = 1.0
+# Some seconds of audio: an engine works on while its chunk is read. Linux's limit for ordinary users.
+PIPE_BYTES = 1 << 20
 # An engine runs other people's code: it sees what it needs to find its libraries, and none of the portal's
 # secrets. By VOICEPOOL_STACK an embedded stack knows its own processes again.
 INHERITED = (
@@ -138,6 +141,9 @@ class EngineProcess:
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         assert self._process.stdout is not None  # noqa: S101 - likewise
         os.set_blocking(self._process.stdin.fileno(), False)
+        # A kernel that grants no more leaves what there is: then the engine waits while a chunk is read.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(self._process.stdout.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         reader = threading.Thread(
             target=_read_frames, args=(self._process.stdout, self._frames), name="engine-frames", daemon=True
         )

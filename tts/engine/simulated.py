@@ -129,6 +129,7 @@ class SimulatedEngine(Engine):
 
     def speak(self, request: SpeakRequest, control: SpeakControl) -> Iterator[bytes]:
         clock = control.clock = SetClock()
+        started_at = time.monotonic()
         self._requests += 1
         if self._meant(self._settings.error_on_text, request):
             raise EngineError(
@@ -143,7 +144,7 @@ class SimulatedEngine(Engine):
         for first_ms in range(0, audio_ms, self._settings.chunk_ms):
             control.check()
             last_ms = min(audio_ms, first_ms + self._settings.chunk_ms)
-            self._work(control, clock, round(work_ms * last_ms / audio_ms))
+            self._work(control, clock, round(work_ms * last_ms / audio_ms), started_at)
             yield self._audio(request, first_ms, last_ms)
             if first_ms == 0:
                 self._misbehave(request)
@@ -179,10 +180,13 @@ class SimulatedEngine(Engine):
             * (1 + jitter * self._settings.jitter_percent / 100)
         )
 
-    def _work(self, control: SpeakControl, clock: SetClock, until_ms: int) -> None:
-        """Set the clock to `until_ms`, after as much real time where settings say so."""
+    def _work(self, control: SpeakControl, clock: SetClock, until_ms: int, started_at: float) -> None:
+        """Set the clock to `until_ms`, once so much real time has passed since the start where settings say so.
+
+        As a device does, it works on while the chunk before is taken away.
+        """
         if self._settings.real_time:
-            ends_at = time.monotonic() + (until_ms - clock.set_ms) / 1000
+            ends_at = started_at + until_ms / 1000
             while (left_s := ends_at - time.monotonic()) > 0 and not control.canceled.is_set():
                 time.sleep(min(SLICE_S, left_s))
         clock.set_ms = until_ms

@@ -9,7 +9,7 @@ import logging
 import uuid
 from datetime import timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Coalesce, Now
 
@@ -42,7 +42,6 @@ __all__ = [
     "abandon_attempt",
     "begin_job",
     "charge",
-    "claim_attempt",
     "expire_lease",
     "expired_attempts",
     "fail_attempt",
@@ -54,41 +53,6 @@ __all__ = [
     "stop_attempt",
 ]
 logger = logging.getLogger(__name__)
-
-# One statement: it stands between the wire and the engine, where the device waits. It locks segment and attempt; a
-# cancel, which closes bound segments, comes before or after it. A claim that a crash of the database forgets leaves the
-# attempt bound, and its worker settles it all the same: nothing waits for the disk.
-_CLAIM = """
-WITH quick AS (SELECT set_config('synchronous_commit', 'off', true)
-), wanted AS (
-    SELECT a.id, a.segment_id, a.attempt_number FROM tts_attempt a JOIN tts_synthesisjob j ON j.id = a.job_id
-    WHERE a.id = %(attempt)s AND a.state = 'bound' AND j.state IN ('queued', 'running')
-        AND j.cancel_requested_at IS NULL
-), claimed AS (
-    UPDATE tts_segment s SET state = 'running' FROM wanted
-    WHERE s.id = wanted.segment_id AND s.attempt_number = wanted.attempt_number AND s.state = 'bound'
-    RETURNING s.id
-)
-UPDATE tts_attempt a SET state = 'running', started_at = statement_timestamp(),
-    leased_until = statement_timestamp() + make_interval(secs => %(lease_s)s)
-FROM claimed, quick WHERE a.id = %(attempt)s AND a.state = 'bound'
-"""
-
-
-def claim_attempt(*, attempt_id: uuid.UUID) -> Work:
-    """Take a bound attempt and start its lease. Raises Fenced when it is not waiting to be claimed.
-
-    The caller calls `begin_job` once the engine is at work.
-    """
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(_CLAIM, {"attempt": attempt_id, "lease_s": LEASE_SECONDS})
-            claimed = cursor.rowcount
-        if claimed != 1:
-            # Nothing of it stays, such as a segment whose attempt was taken back.
-            raise Fenced
-    attempt = Attempt.objects.select_related("segment", "job__voice").get(pk=attempt_id)
-    return Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
 
 
 def begin_job(*, work: Work) -> None:

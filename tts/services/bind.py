@@ -64,11 +64,11 @@ def bind_next(*, slot: DeviceSlot) -> Binding | None:
     return binding
 
 
-def hand_over(*, device_id: int, slot_number: int, attempt_id: uuid.UUID, by_wire: bool) -> Binding | None:
-    """Bind the next segment to a slot whose attempt has been spoken but is not settled yet.
+def hand_over(*, device_id: int, slot_number: int, attempt_id: uuid.UUID) -> Binding | None:
+    """Bind the next segment to a slot whose attempt has been spoken but is not settled yet; its id goes on the slot's
+    queue (without the wire: tts.services.claiming).
 
-    `by_wire`: its id goes on the slot's queue; without, the slot's worker takes it from here. None, and nothing
-    changed, where nothing waits or the slot is not this attempt's any more.
+    None, and nothing changed, where nothing waits or the slot is not this attempt's any more.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -79,9 +79,15 @@ def hand_over(*, device_id: int, slot_number: int, attempt_id: uuid.UUID, by_wir
     if next_id is None:
         return None
     binding = Binding(next_id, device_id, slot_number)
-    if by_wire:
-        _enqueue_on_commit(binding)
+    _enqueue_on_commit(binding)
     return binding
+
+
+def true_up_shares() -> None:
+    """Put what ended attempts really took in place of what was reckoned with. The next decision would do it too, and
+    a device would wait for that. Locks the classes and, one after the other, the queues of what has ended."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tts_true_up_ahead()")
 
 
 def _enqueue_on_commit(binding: Binding) -> None:

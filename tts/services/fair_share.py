@@ -2,7 +2,8 @@
 
 Start-time fair queueing (Goyal, Vin, Cheng 1997) on two levels. Every queue (a workspace in a class) carries a start
 tag; choosing its oldest segment adds the segment's estimate / the workspace's weight to the tag, and what the segment
-really took replaces the estimate at the next decision after its end (a fault of the platform costs nothing). The
+really took replaces the estimate once it is settled, at the latest in the next decision (a fault of the platform costs
+nothing). The
 queue with the lowest tag goes first; the class's clock is the tag of the last one chosen, and a queue that comes back
 starts at that clock, so that idle time is not banked. Classes compete in the same way with weights 16 : 4 : 1.
 At most every fourth decision goes by age instead: a queue's head that has waited for longer than its class allows
