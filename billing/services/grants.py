@@ -1,16 +1,28 @@
-"""Credit that the platform gives."""
+"""Credit that comes in, and what becomes of it in the end: spent, expired, or taken back."""
 
 from __future__ import annotations
 
-import contextlib
 import uuid
+from datetime import datetime
 
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models.functions import Now
 
-from billing.models import LedgerAccount, TransactionKind
+from billing.errors import AmountNotPositive
+from billing.models import GRANT_PRIORITY, CreditGrant, GrantKind, LedgerAccount, TransactionKind
 from billing.pricing import MS_PER_SECOND, price_gpu_ms
 from billing.selectors.prices import current_price, rate_for
 from billing.services import ledger
+
+# What one call expires at most: each is a transaction of its own.
+EXPIRE_AT_ONCE = 200
+
+_LEDGER = {
+    GrantKind.INCLUDED: (TransactionKind.GRANT, LedgerAccount.PROMOTION),
+    GrantKind.PROMOTIONAL: (TransactionKind.GRANT, LedgerAccount.PROMOTION),
+    GrantKind.VOUCHER: (TransactionKind.VOUCHER, LedgerAccount.PROMOTION),
+    GrantKind.PAID: (TransactionKind.TOP_UP, LedgerAccount.PAYMENTS),
+}
 
 
 @transaction.atomic
@@ -18,17 +30,87 @@ def grant_welcome_credit(*, workspace_id: uuid.UUID, gpu_seconds: int) -> None:
     """Give a workspace what `gpu_seconds` of interactive speech cost today. Once: later calls change nothing."""
     rate = rate_for(price=current_price(), job_class="interactive")
     amount = price_gpu_ms(gpu_ms=gpu_seconds * MS_PER_SECOND, rate=rate)
-    grant(workspace_id=workspace_id, amount_micros=amount, idempotency_key=f"welcome:{workspace_id}")
+    if amount:
+        grant(workspace_id=workspace_id, amount_micros=amount, idempotency_key=f"welcome:{workspace_id}")
 
 
-@transaction.atomic
-def grant(*, workspace_id: uuid.UUID, amount_micros: int, idempotency_key: str) -> None:
-    """Give a workspace promotional credit. The same key again changes nothing."""
-    ledger.ensure_account(workspace_id=workspace_id)
-    with contextlib.suppress(ledger.AlreadyPosted):
-        ledger.post(
-            workspace_id=workspace_id,
-            kind=TransactionKind.GRANT,
-            idempotency_key=idempotency_key,
-            entries={LedgerAccount.PROMOTION: -amount_micros, LedgerAccount.AVAILABLE: amount_micros},
+def grant(
+    *,
+    workspace_id: uuid.UUID,
+    amount_micros: int,
+    idempotency_key: str,
+    kind: GrantKind = GrantKind.PROMOTIONAL,
+    expires_at: datetime | None = None,
+    ledger_kind: TransactionKind | None = None,
+    reason: str = "",
+) -> uuid.UUID | None:
+    """Give a workspace credit and return the grant's id; None, and nothing changed, when the key was used before.
+
+    What the workspace owes is paid by it first. `ledger_kind` where the movement has another name than its kind's.
+    Locks the credit account.
+
+    Raises AmountNotPositive.
+    """
+    if amount_micros <= 0:
+        raise AmountNotPositive
+    ledger_name, source = _LEDGER[kind]
+    grant_id = uuid.uuid4()
+    with transaction.atomic():
+        ledger.ensure_account(workspace_id=workspace_id)
+        outcome = ledger.call(
+            "billing_add_grant(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            [
+                grant_id,
+                workspace_id,
+                kind.value,
+                amount_micros,
+                GRANT_PRIORITY[kind],
+                expires_at,
+                (ledger_kind or ledger_name).value,
+                idempotency_key,
+                source.value,
+                reason,
+            ],
         )
+    return grant_id if outcome == "posted" else None
+
+
+def take_back(
+    *,
+    grant_id: uuid.UUID,
+    amount_micros: int,
+    kind: TransactionKind,
+    idempotency_key: str,
+    may_owe: bool,
+    reason: str = "",
+) -> bool:
+    """Take money that came by this grant out again; False, and nothing changed, when the key was used before.
+
+    `may_owe`: also what was spent already, which the workspace owes then (a chargeback). Locks the credit account, then
+    the grant.
+
+    Raises:
+        AmountNotPositive
+        BalanceTooLow (billing.services.ledger): not so much of it is left. Nothing was changed.
+    """
+    if amount_micros <= 0:
+        raise AmountNotPositive
+    with transaction.atomic():
+        outcome = ledger.call(
+            "billing_take_back(%s, %s, %s, %s, %s, %s)",
+            [grant_id, amount_micros, kind.value, idempotency_key, may_owe, reason],
+        )
+    if outcome == "balance_too_low":
+        raise ledger.BalanceTooLow
+    return outcome == "posted"
+
+
+def expire_grants() -> int:
+    """End grants whose time is over; returns how many micros expired. What is set aside for jobs may yet be spent."""
+    expired = 0
+    over = CreditGrant.objects.filter(is_spent=False, expires_at__lte=Now()).order_by("expires_at")
+    for grant_id in list(over.values_list("pk", flat=True)[:EXPIRE_AT_ONCE]):
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT billing_expire_grant(%s)", [grant_id])
+            expired += cursor.fetchone()[0]
+    return expired

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from django.db import connection
 
@@ -65,3 +66,11 @@ def post(
     if outcome == "already_posted":
         raise AlreadyPosted
     return posted_id
+
+
+def call(function: str, arguments: Sequence[uuid.UUID | str | int | bool | datetime | None]) -> str:
+    """The outcome of one of the database's functions that move money: "posted", or why nothing was changed."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}", arguments)
+        outcome: str = cursor.fetchone()[0]
+    return outcome

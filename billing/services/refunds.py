@@ -1,4 +1,4 @@
-"""Giving back what a job had cost, when it failed by our fault."""
+"""Giving back what a job had cost: when it failed by our fault, or because an operator decides so."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import uuid
 
 from django.db import transaction
 
-from billing.models import Hold, HoldState, LedgerAccount, TransactionKind
+from billing.errors import AmountNotPositive, RefundTooHigh
+from billing.models import Hold
 from billing.services import ledger
 
 
@@ -19,22 +20,30 @@ def refund_job(*, job_id: uuid.UUID) -> int:
         ValueError: the hold is open. What was captured after the refund would never come back.
     """
     hold = Hold.objects.get(job_id=job_id)
-    if hold.state == HoldState.OPEN:
+    left = hold.captured_micros - hold.refunded_micros
+    if left == 0:
+        return 0
+    return left if _refund(job_id, left, f"refund:{job_id}", "") else 0
+
+
+def refund_part(*, job_id: uuid.UUID, amount_micros: int, idempotency_key: str, reason: str) -> bool:
+    """Give back a part of what the job had cost; False, and nothing changed, when the key was used before.
+
+    Raises:
+        AmountNotPositive
+        RefundTooHigh: that is more than was charged and not given back yet. Nothing was changed.
+        ValueError: the job's hold is open.
+    """
+    if amount_micros <= 0:
+        raise AmountNotPositive
+    return _refund(job_id, amount_micros, f"refund:{job_id}:{idempotency_key}", reason)
+
+
+def _refund(job_id: uuid.UUID, amount_micros: int, key: str, reason: str) -> bool:
+    with transaction.atomic():
+        outcome = ledger.call("billing_refund(%s, %s, %s, %s)", [job_id, amount_micros, key, reason])
+    if outcome == "hold_open":
         raise ValueError("an open hold is released before it is refunded")
-    if hold.captured_micros == 0:
-        return 0
-    try:
-        with transaction.atomic():
-            ledger.post(
-                workspace_id=hold.workspace_id,
-                kind=TransactionKind.REFUND,
-                idempotency_key=f"refund:{job_id}",
-                job_id=job_id,
-                entries={
-                    LedgerAccount.REVENUE: -hold.captured_micros,
-                    LedgerAccount.AVAILABLE: hold.captured_micros,
-                },
-            )
-    except ledger.AlreadyPosted:
-        return 0
-    return hold.captured_micros
+    if outcome == "more_than_charged":
+        raise RefundTooHigh
+    return outcome == "posted"

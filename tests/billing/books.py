@@ -9,25 +9,28 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from django.db import connections, transaction
+from django.db import connections
 from django.db.models import Sum
 
-from billing.models import CreditAccount, Hold, LedgerAccount, LedgerEntry, LedgerTransaction, TransactionKind
-from billing.services import ledger
+from billing.models import (
+    CreditAccount,
+    CreditGrant,
+    GrantUse,
+    Hold,
+    LedgerAccount,
+    LedgerEntry,
+    LedgerTransaction,
+)
+from billing.services import grants
 
 Outcome = TypeVar("Outcome")
 
 
 def grant(workspace_id: uuid.UUID, amount_micros: int) -> None:
     """Give the workspace money, and an account when it has none."""
-    with transaction.atomic():
-        ledger.ensure_account(workspace_id=workspace_id)
-        ledger.post(
-            workspace_id=workspace_id,
-            kind=TransactionKind.GRANT,
-            idempotency_key=f"test-grant:{uuid.uuid4()}",
-            entries={LedgerAccount.PROMOTION: -amount_micros, LedgerAccount.AVAILABLE: amount_micros},
-        )
+    grants.grant(
+        workspace_id=workspace_id, amount_micros=amount_micros, idempotency_key=f"test-grant:{uuid.uuid4()}"
+    )
 
 
 def balance(workspace_id: uuid.UUID) -> tuple[int, int]:
@@ -50,6 +53,8 @@ class Books:
     holds: tuple[object, ...]
     transactions: tuple[object, ...]
     entries: tuple[object, ...]
+    grants: tuple[object, ...]
+    grant_uses: tuple[object, ...]
 
 
 def all_books() -> Books:
@@ -58,15 +63,27 @@ def all_books() -> Books:
         holds=tuple(Hold.objects.order_by("pk").values_list()),
         transactions=tuple(LedgerTransaction.objects.order_by("pk").values_list()),
         entries=tuple(LedgerEntry.objects.order_by("pk").values_list()),
+        grants=tuple(CreditGrant.objects.order_by("pk").values_list()),
+        grant_uses=tuple(GrantUse.objects.order_by("pk").values_list()),
     )
 
 
 def assert_books_agree(workspace_id: uuid.UUID) -> None:
-    """The cached balance is what the entries add up to, and all entries together are zero."""
+    """The cached balance is what the entries add up to, and all entries together are zero; what is left of the
+    grants, less what is owed, is what there is."""
     assert balance(workspace_id) == (
         total(workspace_id, LedgerAccount.AVAILABLE),
         total(workspace_id, LedgerAccount.HELD),
     )
+    account = CreditAccount.objects.get(workspace_id=workspace_id)
+    remaining = CreditGrant.objects.filter(workspace_id=workspace_id).aggregate(
+        total=Sum("remaining_micros")
+    )["total"]
+    assert (remaining or 0) - account.owed_micros == account.available_micros + account.held_micros
+    for grant in CreditGrant.objects.filter(workspace_id=workspace_id):
+        used = grant.uses.aggregate(total=Sum("amount_micros"))["total"] or 0
+        assert used == grant.amount_micros - grant.remaining_micros
+        assert grant.is_spent == (grant.remaining_micros == 0)
     entries = LedgerEntry.objects.filter(transaction__workspace_id=workspace_id)
     assert (entries.aggregate(total=Sum("amount_micros"))["total"] or 0) == 0
 

@@ -192,7 +192,7 @@ def test_an_account_is_made_once_and_empty(db: None) -> None:
     assert balance(workspace_id) == (70, 0)
 
 
-@pytest.mark.parametrize("column", ["available_micros", "held_micros"])
+@pytest.mark.parametrize("column", ["owed_micros", "credit_limit_micros", "held_micros"])
 def test_the_database_refuses_a_negative_balance(workspace_id: uuid.UUID, column: str) -> None:
     before = all_books()
     with pytest.raises(IntegrityError, match="never_negative"), transaction.atomic():
