@@ -46,6 +46,25 @@ class QueueFull(DomainError):
     )
 
 
+class JobTooLong(DomainError):
+    code = "job_too_long"
+    status = 422
+    field = "text"
+    message = _(
+        "The text has %(characters)s characters; your plan allows %(limit)s in one job. Nothing was charged. "
+        "Divide the text or choose another plan."
+    )
+
+
+class DailyCharactersReached(DomainError):
+    code = "daily_characters_reached"
+    status = 429
+    message = _(
+        "Your plan allows %(limit)s characters a day, and %(left)s are left today. Nothing was charged. "
+        "Wait for tomorrow or choose another plan."
+    )
+
+
 class TextBlocked(DomainError):
     code = "text_blocked"
     status = 409

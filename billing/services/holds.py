@@ -14,8 +14,12 @@ from portal.lib import transactions
 from portal.lib.display import money_exact
 
 
-def place_hold(*, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int) -> Hold:
+def place_hold(
+    *, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int, minimum_micros: int = 0
+) -> Hold:
     """Set `amount_micros` aside for a job. Never overdraws: a conditional update decides.
+
+    `minimum_micros`: what the job costs at least, once anything of it was used.
 
     Raises:
         InsufficientCredit: less than that is available. Nothing was changed.
@@ -33,7 +37,12 @@ def place_hold(*, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int
             )
         except ledger.BalanceTooLow as error:
             raise _insufficient(workspace_id, amount_micros) from error
-        return Hold.objects.create(workspace_id=workspace_id, job_id=job_id, amount_micros=amount_micros)
+        return Hold.objects.create(
+            workspace_id=workspace_id,
+            job_id=job_id,
+            amount_micros=amount_micros,
+            minimum_micros=minimum_micros,
+        )
 
 
 def _insufficient(workspace_id: uuid.UUID, amount_micros: int) -> InsufficientCredit:

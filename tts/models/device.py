@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -12,6 +14,26 @@ from tts.states import DeviceState
 class DeviceKind(models.TextChoices):
     GPU = "gpu", _("GPU")
     CPU = "cpu", _("CPU")
+
+
+_NOT_THE_MODEL = {"nvidia", "tesla", "geforce", "quadro", "graphics", "gpu"}
+_CLASS_LIMIT = 30
+
+
+def device_class_of(*, kind: str, model_name: str) -> str:
+    """The class of a device by what NVML calls its model: maker and memory left out, so that "NVIDIA H200",
+    "Tesla T4" and "NVIDIA A100-SXM4-80GB" are h200, t4 and a100."""
+    if kind == DeviceKind.CPU:
+        return "cpu"
+    words = [
+        word for word in re.split(r"[^a-z0-9]+", model_name.lower()) if word and word not in _NOT_THE_MODEL
+    ]
+    # The first word with a digit ends the name: what follows says how it is built, not which it is.
+    end = next((at for at, word in enumerate(words) if any(sign.isdigit() for sign in word)), len(words) - 1)
+    name = words[: end + 1]
+    if words[end + 1 : end + 2] in (["ti"], ["super"]):
+        name.append(words[end + 1])
+    return "-".join(name)[:_CLASS_LIMIT].strip("-") or "gpu"
 
 
 class Device(models.Model):
@@ -46,6 +68,11 @@ class Device(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def device_class(self) -> str:
+        """What prices are set for: "cpu", "h200", "rtx-4090"."""
+        return device_class_of(kind=self.kind, model_name=self.model_name)
 
 
 class DeviceSlot(models.Model):

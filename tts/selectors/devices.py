@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from tts.models import Device, DeviceSlot
+from tts.models.device import device_class_of
 from tts.states import DEVICE_HEARTBEAT_SECONDS, DeviceState
 
 
@@ -27,3 +28,12 @@ def ready_device_count() -> int:
 def ready_slot_count() -> int:
     """How many serial workers take work now."""
     return DeviceSlot.objects.filter(ready=True, device__in=ready_devices()).count()
+
+
+def device_classes_in_use() -> set[str]:
+    """The classes of the devices that may speak what comes now: all whose agent lives."""
+    alive = Device.objects.filter(heartbeat_at__gte=Now() - timedelta(seconds=DEVICE_HEARTBEAT_SECONDS))
+    return {
+        device_class_of(kind=kind, model_name=model_name)
+        for kind, model_name in alive.values_list("kind", "model_name").distinct()
+    }

@@ -22,7 +22,7 @@ from tts import storage
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import wakeups
 from tts.services.bind import release_slot
-from tts.services.closing import Fenced, Outcome, Work, close, closed_attempt, record
+from tts.services.closing import Charge, Fenced, Outcome, Work, close, closed_attempt, record
 from tts.services.endings import end_job, end_job_if_complete, keep_what_was_spoken
 from tts.states import (
     ATTEMPT_LIVE,
@@ -96,10 +96,10 @@ def finish_attempt(*, work: Work, outcome: Outcome) -> None:
             outcome,
             segment_state=SegmentState.SUCCEEDED,
             attempt_state=AttemptState.SUCCEEDED,
-            charged=charged,
+            charged=charged.charged_micros,
         )
-        record(work, outcome, closed, billable=True)
-        _add_to_job(work, outcome, charged=charged, segments_done=1)
+        record(work, outcome, closed, charge=charged)
+        _add_to_job(work, outcome, charged=charged.charged_micros, segments_done=1)
         if job.segment_count == 1:
             # The one segment's file is the job's file; longer ones are put together after the commit.
             end_job(job_id=job.pk, state=JobState.SUCCEEDED, audio_key=outcome.audio_key, peaks=outcome.peaks)
@@ -123,11 +123,11 @@ def stop_attempt(*, work: Work, outcome: Outcome, error_code: str) -> None:
             outcome,
             segment_state=SegmentState.CANCELED if canceled else SegmentState.FAILED,
             attempt_state=AttemptState.CANCELED if canceled else AttemptState.FAILED,
-            charged=charged,
+            charged=charged.charged_micros,
             error_code=error_code,
         )
-        record(work, outcome, closed, billable=True)
-        _add_to_job(work, outcome, charged=charged, segments_done=0)
+        record(work, outcome, closed, charge=charged)
+        _add_to_job(work, outcome, charged=charged.charged_micros, segments_done=0)
         kept = outcome.audio_key if job.segment_count == 1 else ""
         # A canceled job ends with its last attempt, so that each of them is paid for what it used.
         if not canceled or not _has_attempts_in_hand(job):
@@ -177,7 +177,7 @@ def fail_attempt(
             error_detail=error_detail,
             expired=expired,
         )
-        record(work, outcome, closed, billable=False)
+        record(work, outcome, closed, charge=None)
         if canceled and not _has_attempts_in_hand(job):
             end_job(job_id=job.pk, state=JobState.CANCELED)
         elif not canceled and not again:
@@ -221,7 +221,7 @@ def abandon_attempt(*, attempt: Attempt, gpu_ms: int = 0) -> None:
         )
         if closed:
             work = Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
-            record(work, Outcome(gpu_ms=gpu_ms, audio_ms=0), closed_attempt(attempt.pk), billable=False)
+            record(work, Outcome(gpu_ms=gpu_ms, audio_ms=0), closed_attempt(attempt.pk), charge=None)
         release_slot(device_id=attempt.device_id, slot_number=attempt.slot_number, attempt_id=attempt.pk)
     _remove_unpublished_audio(attempt)
 
@@ -280,14 +280,22 @@ def _add_to_job(work: Work, outcome: Outcome, *, charged: int, segments_done: in
     )
 
 
-def charge(work: Work, outcome: Outcome) -> int:
-    """Capture what the attempt used. A hold that is closed, or an attempt charged before, means we are too late."""
-    rate = rate_for(price=work.job.price_version, job_class=work.job.job_class)
+def charge(work: Work, outcome: Outcome) -> Charge:
+    """Capture what the attempt used, at the rate of the device that spoke it.
+
+    A hold that is closed, or an attempt charged before, means we are too late: raises Fenced.
+    """
+    price = work.job.price_version
+    device_class = work.attempt.device.device_class
+    rate = rate_for(price=price, job_class=work.job.job_class, device_class=device_class)
+    rated = price_gpu_ms(gpu_ms=outcome.gpu_ms, rate=rate)
     try:
-        return holds.capture(
-            job_id=work.job.pk,
-            attempt_id=work.attempt.pk,
-            amount_micros=price_gpu_ms(gpu_ms=outcome.gpu_ms, rate=rate),
-        )
+        charged = holds.capture(job_id=work.job.pk, attempt_id=work.attempt.pk, amount_micros=rated)
     except (HoldNotOpen, AlreadyPosted) as error:
         raise Fenced from error
+    return Charge(
+        price_version_id=price.pk,
+        gpu_second_micros=rate.gpu_second_micros,
+        rated_micros=rated,
+        charged_micros=charged,
+    )

@@ -14,6 +14,7 @@ from django.db import connection
 from billing.models import UsageRecord
 from billing.services.usage import record_usage
 from tts.models import Attempt, Segment, SynthesisJob, Voice
+from tts.models.device import device_class_of
 from tts.states import AttemptState, SegmentState
 
 
@@ -49,6 +50,17 @@ class Closed:
     started_at: datetime | None
     finished_at: datetime
     device_name: str
+    device_class: str
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What an attempt was charged: the price of its device time at its rate, and what was taken for it."""
+
+    price_version_id: int
+    gpu_second_micros: int
+    rated_micros: int
+    charged_micros: int
 
 
 # One statement: while it is being settled, a device may be waiting for its next segment.
@@ -71,7 +83,8 @@ WITH moved AS (
     UPDATE tts_deviceslot s SET attempt_id = NULL FROM ended
     WHERE s.device_id = ended.device_id AND s.number = ended.slot_number AND s.attempt_id = ended.id
 )
-SELECT ended.started_at, ended.finished_at, d.name FROM ended JOIN tts_device d ON d.id = ended.device_id
+SELECT ended.started_at, ended.finished_at, d.name, d.kind, d.model_name
+FROM ended JOIN tts_device d ON d.id = ended.device_id
 """
 
 
@@ -119,7 +132,8 @@ def close(
         row = cursor.fetchone()
     if row is None:
         raise Fenced
-    return Closed(*row)
+    started_at, finished_at, name, kind, model_name = row
+    return Closed(started_at, finished_at, name, device_class_of(kind=kind, model_name=model_name))
 
 
 def closed_attempt(attempt_id: uuid.UUID) -> Closed:
@@ -127,15 +141,17 @@ def closed_attempt(attempt_id: uuid.UUID) -> Closed:
     attempt = Attempt.objects.select_related("device").get(pk=attempt_id)
     if attempt.finished_at is None:
         raise ValueError("the attempt is still live")
-    return Closed(attempt.started_at, attempt.finished_at, attempt.device.name)
+    device = attempt.device
+    return Closed(attempt.started_at, attempt.finished_at, device.name, device.device_class)
 
 
 def record(
-    work: Work, outcome: Outcome, closed: Closed, *, billable: bool, characters: int | None = None
+    work: Work, outcome: Outcome, closed: Closed, *, charge: Charge | None, characters: int | None = None
 ) -> None:
     """Write down what the attempt consumed; one that no worker ever claimed consumed nothing.
 
-    `characters`: of the part that was spoken, where that is not all of the segment.
+    `charge` None: it is our fault, or nobody's, and costs nothing. `characters`: of the part that was spoken, where
+    that is not all of the segment.
 
     Raises Fenced when that was done before.
     """
@@ -150,11 +166,16 @@ def record(
             user_id=work.job.created_by_id,
             api_key_id=work.job.api_key_id,
             device_name=closed.device_name,
+            device_class=closed.device_class,
             job_class=work.job.job_class,
-            billable=billable,
+            billable=charge is not None,
             gpu_ms=outcome.gpu_ms,
             audio_ms=outcome.audio_ms,
             characters=work.segment.characters if characters is None else characters,
+            price_version_id=charge.price_version_id if charge else None,
+            gpu_second_micros=charge.gpu_second_micros if charge else 0,
+            rated_micros=charge.rated_micros if charge else 0,
+            charged_micros=charge.charged_micros if charge else 0,
             started_at=closed.started_at,
             finished_at=closed.finished_at,
         )

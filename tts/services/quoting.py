@@ -9,10 +9,11 @@ from django.conf import settings
 
 from accounts.models import Workspace
 from billing.models import PriceVersion
-from billing.pricing import price_gpu_ms
-from billing.selectors.prices import current_price, rate_for
+from billing.pricing import Rate, price_gpu_ms
+from billing.selectors.prices import current_price, highest_rate
 from tts.engine.catalogue import ENGINES
 from tts.models import Voice
+from tts.selectors.devices import device_classes_in_use
 from tts.selectors.voices import voice_of
 from tts.text.cleaning import clean_text
 from tts.text.estimate import estimate_audio_ms
@@ -80,7 +81,7 @@ def quote(
         _plan(part, gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s, speed=speed) for part in segment(clean.text)
     ]
     price = current_price()
-    rate = rate_for(price=price, job_class=job_class)
+    rate = _rate(price, job_class)
     estimate_gpu_ms = sum(part.estimate_gpu_ms for part in plan)
     held_gpu_ms = sum(part.held_gpu_ms for part in plan)
     return Quote(
@@ -91,12 +92,18 @@ def quote(
         plan=plan,
         estimate_audio_ms=round(estimate_audio_ms(clean.text) / speed),
         estimate_gpu_ms=estimate_gpu_ms,
-        estimate_micros=price_gpu_ms(gpu_ms=estimate_gpu_ms, rate=rate),
+        estimate_micros=max(price.minimum_charge_micros, price_gpu_ms(gpu_ms=estimate_gpu_ms, rate=rate)),
         held_gpu_ms=held_gpu_ms,
-        held_micros=price_gpu_ms(gpu_ms=held_gpu_ms, rate=rate),
+        held_micros=max(price.minimum_charge_micros, price_gpu_ms(gpu_ms=held_gpu_ms, rate=rate)),
         currency=rate.currency,
         price=price,
     )
+
+
+def _rate(price: PriceVersion, job_class: str) -> Rate:
+    """Whichever device speaks it, it costs no more. Devices are looked at only where they differ in price."""
+    classes = device_classes_in_use() if price.device_class_rates else ()
+    return highest_rate(price=price, job_class=job_class, device_classes=classes)
 
 
 def _plan(text: str, *, gpu_ms_per_audio_s: int, speed: float) -> SegmentPlan:

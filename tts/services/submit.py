@@ -11,12 +11,23 @@ import uuid
 from dataclasses import asdict, dataclass
 
 from django.db import IntegrityError, transaction
+from django.db.models import Sum
 
 from accounts.errors import WorkspaceSuspended
 from accounts.models import ApiKey, User, Workspace
 from accounts.selectors.limits import queued_jobs_limit
+from billing.periods import day_start, local_day
+from billing.selectors.balances import time_zone_of
 from billing.services.holds import place_hold
-from tts.errors import IdempotencyKeyInvalid, IdempotencyKeyReused, QueueFull, TextBlocked
+from portal.lib.clock import now
+from tts.errors import (
+    DailyCharactersReached,
+    IdempotencyKeyInvalid,
+    IdempotencyKeyReused,
+    JobTooLong,
+    QueueFull,
+    TextBlocked,
+)
 from tts.models import Segment, SynthesisJob
 from tts.services.bind import bind_idle_slots
 from tts.services.blame import is_any_blocked
@@ -67,7 +78,7 @@ def submit_job(
 
     Raises:
         IdempotencyKeyReused, IdempotencyKeyInvalid, QueueFull, InsufficientCredit, VoiceNotFound, WorkspaceSuspended,
-        TextBlocked, and the refusals of tts.text. Nothing was changed then.
+        TextBlocked, JobTooLong, DailyCharactersReached, and the refusals of tts.text. Nothing was changed then.
     """
     if workspace.suspended_at is not None:
         raise WorkspaceSuspended
@@ -84,6 +95,9 @@ def submit_job(
         job_class=request.job_class,
         speed=request.speed,
     )
+    longest = workspace.longest_job_characters_limit
+    if longest is not None and priced.characters > longest:
+        raise JobTooLong(characters=priced.characters, limit=longest)
     if is_any_blocked(part.text for part in priced.plan):
         raise TextBlocked
     job = _build_job(workspace, user, api_key, request, priced)
@@ -141,10 +155,16 @@ def _build_job(
 
 def _store(job: SynthesisJob, priced: Quote) -> None:
     """Hold, job and segments. The hold comes first: its lock on the credit account makes the count below exact."""
-    place_hold(workspace_id=job.workspace_id, job_id=job.pk, amount_micros=priced.held_micros)
+    place_hold(
+        workspace_id=job.workspace_id,
+        job_id=job.pk,
+        amount_micros=priced.held_micros,
+        minimum_micros=priced.price.minimum_charge_micros,
+    )
     limit = queued_jobs_limit(job.workspace)
     if SynthesisJob.objects.filter(workspace_id=job.workspace_id, state__in=JOB_LIVE).count() >= limit:
         raise QueueFull(limit=limit)
+    _check_characters_today(job)
     job.save(force_insert=True)
     Segment.objects.bulk_create(
         [
@@ -161,3 +181,16 @@ def _store(job: SynthesisJob, priced: Quote) -> None:
             for index, part in enumerate(priced.plan)
         ]
     )
+
+
+def _check_characters_today(job: SynthesisJob) -> None:
+    """Exact as the count before it is: whoever submits holds the credit account's lock."""
+    limit = job.workspace.characters_per_day_limit
+    if limit is None:
+        return
+    zone = time_zone_of(job.workspace_id)
+    midnight = day_start(local_day(now(), zone), zone)
+    today = SynthesisJob.objects.filter(workspace_id=job.workspace_id, created_at__gte=midnight)
+    used = today.aggregate(characters=Sum("characters"))["characters"] or 0
+    if used + job.characters > limit:
+        raise DailyCharactersReached(limit=limit, left=max(0, limit - used))

@@ -8,12 +8,12 @@ import unicodedata
 import uuid
 from pathlib import Path
 
-from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models.functions import Now
 
 from accounts.models import User, Workspace
+from accounts.selectors.limits import voices_limit
 from accounts.services.consent import record_consent
 from tts import storage
 from tts.audio.errors import ClipTooLarge
@@ -120,7 +120,7 @@ def clean_name(name: str) -> str:
 
 
 def _check_room(workspace: Workspace) -> None:
-    limit = settings.VOICEPOOL["VOICES_PER_WORKSPACE"]
+    limit = voices_limit(workspace)
     if Voice.objects.filter(workspace=workspace, state=VoiceState.READY).count() >= limit:
         raise TooManyVoices(limit=limit)
 

@@ -79,16 +79,16 @@ def yield_attempt(*, work: Work, outcome: Outcome, spoken: str, rest: str) -> No
             outcome,
             segment_state=SegmentState.QUEUED,
             attempt_state=AttemptState.SUCCEEDED,
-            charged=charged,
+            charged=charged.charged_micros,
         )
         _keep_spoken(work, outcome, spoken, spoken_estimate)
-        record(work, outcome, closed, billable=True, characters=len(spoken))
+        record(work, outcome, closed, charge=charged, characters=len(spoken))
         SynthesisJob.objects.filter(pk=work.job.pk).update(
             segment_count=F("segment_count") + 1,
             segments_done=F("segments_done") + 1,
             gpu_ms=F("gpu_ms") + outcome.gpu_ms,
             audio_ms=F("audio_ms") + outcome.audio_ms,
-            charged_micros=F("charged_micros") + charged,
+            charged_micros=F("charged_micros") + charged.charged_micros,
         )
     wakeups.wake_job(job_id=work.job.pk)
 

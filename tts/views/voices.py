@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import Any, cast
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -17,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.consent_statements import current_statement
 from accounts.models import User, Workspace
+from accounts.selectors.limits import voices_limit
 from accounts.tenancy import require_workspace
 from portal.lib.errors import DomainError
 from portal.lib.http import client_address
@@ -42,7 +42,7 @@ def voices(request: HttpRequest) -> HttpResponse:
     context = {
         "own": voice_cards(voices_of(workspace)),
         "presets": voice_cards(preset_voices()),
-        "limit": settings.VOICEPOOL["VOICES_PER_WORKSPACE"],
+        "limit": voices_limit(workspace),
     }
     return render(request, "tts/voices.html", context)
 
