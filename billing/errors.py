@@ -26,3 +26,21 @@ class NoPrice(DomainError):
     code = "no_price"
     status = 503
     message = _("No price is in force. The operator has to set one. Nothing was charged.")
+
+
+class AmountNotPositive(DomainError):
+    code = "amount_not_positive"
+    status = 422
+    message = _("The amount has to be more than zero. Nothing was changed.")
+
+
+class RefundTooHigh(DomainError):
+    code = "refund_too_high"
+    status = 409
+    message = _("That is more than was charged and not given back yet. Nothing was changed.")
+
+
+class PlanNotInForce(DomainError):
+    code = "plan_not_in_force"
+    status = 409
+    message = _("This version of the plan is not in force at that time. Nothing was changed.")

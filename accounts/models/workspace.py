@@ -28,9 +28,16 @@ class Workspace(models.Model):
     kind = models.CharField(max_length=10, choices=WorkspaceKind.choices, default=WorkspaceKind.PERSONAL)
     # Fair-share weight: a workspace of weight 2 gets twice the device time of one of weight 1 when both wait.
     weight = models.PositiveSmallIntegerField(default=1)
-    # Own limits instead of the platform's: live jobs at once, and segments that may be spoken at the same time.
+    # The limits in force, instead of the platform's. The workspace's plan writes them (billing.services.plans).
+    # Live jobs at once, and segments that may be spoken at the same time.
     queued_jobs_limit = models.PositiveIntegerField(null=True, blank=True)
     running_segments_limit = models.PositiveIntegerField(null=True, blank=True)
+    requests_per_minute_limit = models.PositiveIntegerField(null=True, blank=True)
+    characters_per_day_limit = models.PositiveIntegerField(null=True, blank=True)
+    voices_limit = models.PositiveIntegerField(null=True, blank=True)
+    storage_bytes_limit = models.BigIntegerField(null=True, blank=True)
+    longest_job_characters_limit = models.PositiveIntegerField(null=True, blank=True)
+    retention_days = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     suspended_at = models.DateTimeField(null=True, blank=True)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 from django.db import transaction
 
 from accounts.models import Membership, Role, User, Workspace, WorkspaceKind
@@ -27,3 +29,31 @@ def platform_workspace() -> Workspace:
     """The platform's own workspace, which nobody is a member of; made when there is none."""
     existing = Workspace.objects.filter(kind=WorkspaceKind.PLATFORM).order_by("created_at").first()
     return existing or Workspace.objects.create(name="VoicePool", kind=WorkspaceKind.PLATFORM)
+
+
+def put_limits_in_force(
+    *,
+    workspace_id: uuid.UUID,
+    weight: int,
+    queued_jobs: int | None,
+    running_segments: int | None,
+    requests_per_minute: int | None,
+    characters_per_day: int | None,
+    voices: int | None,
+    storage_bytes: int | None,
+    longest_job_characters: int | None,
+    retention_days: int | None,
+) -> None:
+    """Write the limits that hold for a workspace from now on; None is the platform's own. A workspace that is gone is
+    left alone."""
+    Workspace.objects.filter(pk=workspace_id).update(
+        weight=weight,
+        queued_jobs_limit=queued_jobs,
+        running_segments_limit=running_segments,
+        requests_per_minute_limit=requests_per_minute,
+        characters_per_day_limit=characters_per_day,
+        voices_limit=voices,
+        storage_bytes_limit=storage_bytes,
+        longest_job_characters_limit=longest_job_characters,
+        retention_days=retention_days,
+    )

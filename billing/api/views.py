@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.selectors.limits import queued_jobs_limit
+from accounts.selectors.limits import queued_jobs_limit, requests_per_minute_limit, voices_limit
 from accounts.tenancy import require_workspace
 from billing.api.serializers import AccountSerializer, money
 from billing.errors import NoPrice
@@ -36,10 +36,10 @@ class AccountView(ApiView):
                 "affordable_gpu_ms": balance.affordable_gpu_ms,
             },
             "limits": {
-                "requests_per_minute": rules["REQUESTS_PER_MINUTE"],
+                "requests_per_minute": requests_per_minute_limit(workspace),
                 "submits_per_minute": rules["SUBMITS_PER_MINUTE"],
                 "queued_jobs": queued_jobs_limit(workspace),
-                "voices": rules["VOICES_PER_WORKSPACE"],
+                "voices": voices_limit(workspace),
                 "upload_bytes": rules["UPLOAD_BYTES"],
             },
         }

@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass
 
 from billing.models import CreditAccount
+from billing.models.ledger import default_time_zone
 from billing.pricing import affordable_gpu_ms
 from billing.selectors.prices import current_price, rate_for
 
@@ -31,3 +32,9 @@ def balance_of(workspace_id: uuid.UUID) -> Balance:
         currency=account.currency,
         affordable_gpu_ms=affordable_gpu_ms(amount_micros=account.available_micros, rate=rate),
     )
+
+
+def time_zone_of(workspace_id: uuid.UUID) -> str:
+    """The zone in which the workspace's days and months begin."""
+    zone = CreditAccount.objects.filter(pk=workspace_id).values_list("time_zone", flat=True).first()
+    return zone or default_time_zone()

@@ -84,13 +84,16 @@ class WorkspaceThrottle(BaseThrottle):
 
     scope = "requests"
     setting = "REQUESTS_PER_MINUTE"
+    # The workspace's own limit, where its plan says one.
+    own_limit = "requests_per_minute_limit"
 
     def __init__(self) -> None:
         self.wait_s: float | None = None
 
     def allow_request(self, request: Request, view: APIView) -> bool:
-        limit = RateLimitItemPerMinute(settings.VOICEPOOL[self.setting])
         workspace = getattr(request, "workspace", None)
+        own = getattr(workspace, self.own_limit, None) if self.own_limit else None
+        limit = RateLimitItemPerMinute(settings.VOICEPOOL[self.setting] if own is None else own)
         who = f"workspace:{workspace.id}" if workspace else f"address:{client_address(request._request)}"
         try:
             allowed: bool = limiter().hit(limit, self.scope, who)
@@ -113,3 +116,4 @@ class WorkspaceThrottle(BaseThrottle):
 class SubmitThrottle(WorkspaceThrottle):
     scope = "submits"
     setting = "SUBMITS_PER_MINUTE"
+    own_limit = ""
