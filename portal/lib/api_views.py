@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import IO, Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import IO, Any, ClassVar, TypeVar
 
 from django.conf import settings
 from django.db.models import Model, QuerySet
@@ -75,6 +75,8 @@ class ApiView(APIView):
     content_negotiation_class = OneRenderer
     # No OPTIONS: it would describe forms that nobody fills in.
     metadata_class = None
+    # What this view's input calls that which errors name otherwise, for its problems' `field`.
+    field_names: ClassVar[Mapping[str, str]] = {}
 
     @property
     def body_limit_bytes(self) -> int:

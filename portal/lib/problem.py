@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import redis
@@ -53,11 +53,15 @@ def problem(
     return body
 
 
-def problem_of(error: DomainError) -> dict[str, Any]:
-    """The body of a DomainError's problem, with its further members."""
+def problem_of(error: DomainError, *, field_names: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The body of a DomainError's problem, with its further members.
+
+    `field_names`: what the client calls an input that the error names otherwise.
+    """
+    field = (field_names or {}).get(error.field, error.field)
     return {
         **error.details(),
-        **problem(code=error.code, status=error.status, detail=error.text(), field=error.field),
+        **problem(code=error.code, status=error.status, detail=error.text(), field=field),
     }
 
 
@@ -109,7 +113,8 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
         logger.error("request_without_servers", exc_info=error)
         error = ServiceUnavailable()
     if isinstance(error, DomainError):
-        response = Response(problem_of(error), status=error.status, content_type=PROBLEM_CONTENT_TYPE)
+        body = problem_of(error, field_names=getattr(context.get("view"), "field_names", None))
+        response = Response(body, status=error.status, content_type=PROBLEM_CONTENT_TYPE)
         _set_headers(response, error)
         return response
     if isinstance(error, exceptions.APIException):

@@ -140,7 +140,7 @@ def test_a_form_that_is_not_right_leaves_nothing_behind(
 def test_a_file_that_is_no_usable_recording_leaves_nothing_behind(
     content: bytes, code: str, alice_api: Api, alice_workspace: Workspace, settings: LazySettings
 ) -> None:
-    assert_problem(alice_api.post(VOICES, form(content)), 400, code)
+    assert_problem(alice_api.post(VOICES, form(content)), 400, code, field="file")
     assert nothing_stored(settings, alice_workspace)
 
 
@@ -149,7 +149,7 @@ def test_a_recording_that_is_too_poor_answers_with_its_report(
 ) -> None:
     poor = clips.speech(5.0) + clips.noise(5.0, rms=0.12)
     refused = alice_api.post(VOICES, form(clips.wav(poor)))
-    body = assert_problem(refused, 400, "clip_quality_rejected")
+    body = assert_problem(refused, 400, "clip_quality_rejected", field="file")
     assert body["quality"]["verdict"] == "rejected"
     worst = [check for check in body["quality"]["checks"] if check["state"] == "rejected"]
     assert "noisy" in [check["code"] for check in worst]
@@ -161,7 +161,7 @@ def test_a_file_just_over_the_limit_is_too_large(
     alice_api: Api, alice_workspace: Workspace, settings: LazySettings
 ) -> None:
     refused = alice_api.post(VOICES, form(bytes(MAX_UPLOAD_BYTES + 1)))
-    assert_problem(refused, 413, "clip_too_large")
+    assert_problem(refused, 413, "clip_too_large", field="file")
     assert nothing_stored(settings, alice_workspace)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -88,6 +89,21 @@ def test_a_file_that_is_no_audio_is_refused_with_what_to_do(alice_client: Client
     assert "damaged or is not audio" in text_of(response)
     assert not Voice.objects.filter(kind="clone").exists()
     assert not ConsentRecord.objects.exists()
+
+
+def test_a_refused_file_is_told_at_the_field_that_it_was_sent_in(alice_client: Client) -> None:
+    upload = SimpleUploadedFile("voice.wav", b"this is no sound at all" * 100, "audio/wav")
+    response = alice_client.post(reverse("voice_new"), voice_fields(upload))
+    assert response.status_code == 400
+    html = response.content.decode()
+    field = re.search(r'<input type="file" name="clip"[^>]*>', html)
+    assert field is not None
+    assert 'aria-invalid="true"' in field[0]
+    said = re.search(r'<div id="id_clip-error">(.*?)</div>', html, re.DOTALL)
+    assert said is not None
+    assert "damaged or is not audio" in said[1]
+    assert 'aria-describedby="id_clip-error"' in field[0]
+    assert not Voice.objects.filter(kind="clone").exists()
 
 
 def test_rename_and_its_refusal(alice_client: Client, alices_voice: Voice) -> None:

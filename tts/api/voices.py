@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from types import MappingProxyType
 from typing import Any, cast
 
 from django.conf import settings
@@ -58,6 +59,7 @@ NOT_SATISFIABLE = {
 class VoicesView(ListView):
     # An upload is a form; nothing else is made here.
     parser_classes = [MultiPartParser]
+    field_names = MappingProxyType({clips.ClipRejected.field: "file"})
 
     @property
     def body_limit_bytes(self) -> int:

@@ -59,7 +59,9 @@ def voice_new(request: HttpRequest) -> HttpResponse:
     try:
         voice = _create(request, workspace, form)
     except DomainError as error:
-        # Shown beside the form with the report, if the clip was measured; what was typed stays.
+        # Shown above the form with the report, if the clip was measured, and at its field; what was typed stays.
+        if error.field in form.fields:
+            form.add_error(error.field, error.text())
         return _new_page(request, form, error=error, status=error.status)
     return _to(request, f"{reverse('voice', args=[voice.pk])}?new=1")
 
