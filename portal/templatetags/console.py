@@ -119,7 +119,7 @@ def audit_change(entry: AuditEntry, values: dict[str, Any]) -> SafeString | str:
     lines = format_html_join(
         "", '<span class="console-table__below"><span class="muted">{}:</span> {}</span> ', changes
     )
-    return format_html('<span class="small console-name-line">{}</span>', lines) if changes else "–"
+    return format_html('<span class="console-name-line">{}</span>', lines) if changes else "–"
 
 
 @register.simple_tag
