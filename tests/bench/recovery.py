@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import signal
 import statistics
-import subprocess
 import tempfile
 import time
 import uuid
@@ -28,6 +27,7 @@ from tests.bench._pool import ENGINE_SETTINGS, BenchPool, bench_pool
 
 if TYPE_CHECKING:
     from accounts.models import Workspace
+    from tests.pool.processes import Command
     from tts.models import Attempt
 
 ROUNDS = 3
@@ -79,7 +79,7 @@ class _Nodes:
     def __init__(self, bench: BenchPool, settings: dict[str, object]) -> None:
         self._bench = bench
         self._settings = settings
-        self._agents: dict[str, subprocess.Popen[bytes]] = {}
+        self._agents: dict[str, Command] = {}
         self.slots = 1
 
     def wait(self) -> None:
@@ -91,7 +91,7 @@ class _Nodes:
                 )
         self._bench.wait_for_slots(2 * self.slots)
 
-    def agent(self, name: str) -> subprocess.Popen[bytes]:
+    def agent(self, name: str) -> Command:
         return self._agents[name]
 
     def restart_with(self, slots: int) -> None:

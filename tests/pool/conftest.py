@@ -96,7 +96,7 @@ def make_device(name: str = "cpu:0@here", *, slots: int = 1, ready: bool = True)
 @pytest.fixture
 def pool(customer: User) -> Iterator[Pool]:
     """Starts real agents and clocks on demand, and ends every one of them."""
-    running = Pool()
+    running = Pool(forked=True)
     try:
         yield running
     finally:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -18,9 +17,10 @@ from django.db import connection
 
 from portal.lib.child_process import die_with_parent
 from tests.pool.fake_gpus import FakeGpus
+from tests.pool.forked import FORKS, ROOT, ForkedCommand
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 T = TypeVar("T")
+Command = subprocess.Popen[bytes] | ForkedCommand
 
 
 def wait_for(condition: Callable[[], T], *, timeout_s: float = 30.0, what: str = "") -> T:
@@ -43,35 +43,44 @@ def database_url() -> str:
     )
 
 
+def _run(command: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", command],
+        cwd=ROOT,
+        env=environment,
+        start_new_session=True,
+        # A test session that is killed leaves nobody behind: the agent ends its workers.
+        preexec_fn=die_with_parent(signal.SIGTERM),
+    )
+
+
 class Pool:
     """The processes that a test started. `stop` ends them all, by process id."""
 
-    def __init__(self) -> None:
-        self._processes: list[subprocess.Popen[bytes]] = []
+    def __init__(self, *, forked: bool = False) -> None:
+        """`forked`: agents and clocks begin where packages are imported already (tests.pool.forked)."""
+        self._forked = forked
+        self._processes: list[Command] = []
 
-    def _start(self, command: str, **environment: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", command],
-            cwd=ROOT,
-            env={
-                **os.environ,
-                "DJANGO_SETTINGS_MODULE": "portal.settings.test",
-                "SECRET_KEY": "only-for-tests",
-                "DATABASE_URL": database_url(),
-                "REDIS_URL": settings.REDIS_URL,
-                "VOICEPOOL_DATA": str(settings.DATA_DIR),
-                **environment,
-            },
-            start_new_session=True,
-            # A test session that is killed leaves nobody behind: the agent ends its workers.
-            preexec_fn=die_with_parent(signal.SIGTERM),
+    def _start(self, command: str, **environment: str) -> Command:
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "portal.settings.test",
+            "SECRET_KEY": "only-for-tests",
+            "DATABASE_URL": database_url(),
+            "REDIS_URL": settings.REDIS_URL,
+            "VOICEPOOL_DATA": str(settings.DATA_DIR),
+            **environment,
+        }
+        process = (
+            FORKS.start(command, environment=environment) if self._forked else _run(command, environment)
         )
         self._processes.append(process)
         return process
 
     def start_node(
         self, *, name: str = "node-a", engine_settings: dict[str, object] | None = None, slots: int = 1
-    ) -> subprocess.Popen[bytes]:
+    ) -> Command:
         """An agent with the simulated engine."""
         return self._start(
             "gpu_node",
@@ -88,7 +97,7 @@ class Pool:
         name: str = "node-a",
         engine_settings: dict[str, object] | None = None,
         **environment: str,
-    ) -> subprocess.Popen[bytes]:
+    ) -> Command:
         """An agent on a host with these GPUs, with the simulated engine on each."""
         return self._start(
             "gpu_node",
@@ -100,7 +109,7 @@ class Pool:
             **environment,
         )
 
-    def start_clock(self) -> subprocess.Popen[bytes]:
+    def start_clock(self) -> Command:
         return self._start("clock")
 
     def stop(self) -> None:
