@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import atexit
 import os
+from typing import TYPE_CHECKING
 
 import django
 import pytest
 from django.conf import settings
 
 from tests.servers import start_servers
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
 
 if settings.configured:
     raise RuntimeError(
@@ -31,6 +36,56 @@ django.setup()
 
 # People, workspaces, voices and jobs for every test that asks for them.
 pytest_plugins = ["tests.cast"]
+
+
+# With `-n`, these begin first: a process that comes to one of them last would work alone while the others are done.
+# The browser's wait for the processor, the pool's for time, so they go well together. (make test ARGS=--durations=60
+# tells what has become slow.)
+LONGEST = (
+    "tests/e2e/",
+    "tests/pool/test_keeper.py",
+    "tests/pool/test_node.py",
+    "tests/pool/test_node_commands.py",
+    "tests/pool/test_processes.py",
+    "tests/embedded/test_stack.py",
+    "tests/engine/test_kokoro.py",
+    "tests/pool/test_fair_share.py",
+    "tests/chaos/",
+    "tests/audio/test_intake_files.py",
+    "tests/embedded/test_demonstration.py",
+    "tests/engine/",
+    "tests/security/",
+    "tests/pool/",
+    "tests/deploy/",
+)
+# One browser and one stack with the built-in engine serve all of these.
+TOGETHER = "tests/e2e/"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+
+    def place(item: pytest.Item) -> int:
+        return next(
+            (place for place, path in enumerate(LONGEST) if item.nodeid.startswith(path)), len(LONGEST)
+        )
+
+    items.sort(key=place)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """A file's tests stay together, as `--dist loadfile` says, and so do the browser's."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return TOGETHER if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
 
 
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[object]) -> None:
