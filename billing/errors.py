@@ -44,3 +44,27 @@ class PlanNotInForce(DomainError):
     code = "plan_not_in_force"
     status = 409
     message = _("This version of the plan is not in force at that time. Nothing was changed.")
+
+
+class BudgetReached(DomainError):
+    code = "budget_reached"
+    status = 402
+    message = _(
+        "This needs up to %(needed)s set aside, and %(left)s of the monthly budget (%(whose)s) is left. "
+        "Nothing was charged. Raise the budget or wait for the next month."
+    )
+
+
+class BudgetNotFound(DomainError):
+    code = "budget_not_found"
+    status = 404
+    message = _("There is no such budget.")
+
+
+class BudgetInvalid(DomainError):
+    code = "budget_invalid"
+    status = 422
+    field = "monthly_micros"
+    message = _(
+        "A monthly budget is an amount from zero up, and the warning comes at 1 to 100 percent of it."
+    )

@@ -60,6 +60,7 @@ class Migration(migrations.Migration):
                 ('email', models.EmailField(blank=True, max_length=254)),
                 ('tax_rate_basis_points', models.PositiveIntegerField(default=0)),
                 ('tax_inclusive', models.BooleanField(default=True)),
+                ('low_balance_micros', models.BigIntegerField(null=True)),
                 ('payment_days', models.PositiveSmallIntegerField(default=14)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
             ],

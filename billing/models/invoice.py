@@ -21,6 +21,8 @@ class BillingProfile(models.Model):
     tax_rate_basis_points = models.PositiveIntegerField(default=0)
     # Whether prices contain the tax already.
     tax_inclusive = models.BooleanField(default=True)
+    # People are told when less than that is available; None: never.
+    low_balance_micros = models.BigIntegerField(null=True)
     # Days until an invoice is due.
     payment_days = models.PositiveSmallIntegerField(default=14)
     updated_at = models.DateTimeField(auto_now=True)

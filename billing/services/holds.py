@@ -10,23 +10,35 @@ from django.db import connection, transaction
 from billing.errors import HoldNotOpen, InsufficientCredit
 from billing.models import CreditAccount, Hold, LedgerAccount, TransactionKind
 from billing.services import ledger
+from billing.services.budgets import check_budgets
 from portal.lib import transactions
 from portal.lib.display import money_exact
 
 
 def place_hold(
-    *, workspace_id: uuid.UUID, job_id: uuid.UUID, amount_micros: int, minimum_micros: int = 0
+    *,
+    workspace_id: uuid.UUID,
+    job_id: uuid.UUID,
+    amount_micros: int,
+    minimum_micros: int = 0,
+    user_id: uuid.UUID | None = None,
+    api_key_id: uuid.UUID | None = None,
 ) -> Hold:
     """Set `amount_micros` aside for a job. Never overdraws: a conditional update decides.
 
-    `minimum_micros`: what the job costs at least, once anything of it was used.
+    `minimum_micros`: what the job costs at least, once anything of it was used. `user_id`, `api_key_id`: whose budgets
+    it counts against besides the workspace's.
 
     Raises:
         InsufficientCredit: less than that is available. Nothing was changed.
+        BudgetReached: a hard budget would be overrun. Nothing was changed.
     """
     if amount_micros < 0:
         raise ValueError("a hold sets money aside, it never gives any")
     with transactions.joined():
+        check_budgets(
+            workspace_id=workspace_id, user_id=user_id, api_key_id=api_key_id, amount_micros=amount_micros
+        )
         try:
             ledger.post(
                 workspace_id=workspace_id,
@@ -42,6 +54,8 @@ def place_hold(
             job_id=job_id,
             amount_micros=amount_micros,
             minimum_micros=minimum_micros,
+            user_id=user_id,
+            api_key_id=api_key_id,
         )
 
 

@@ -274,7 +274,11 @@ REQUEST_LOG_FLUSH_S = 1.0
 # Who scrapes /metrics sends it as a bearer token. Empty: there is no such page.
 METRICS_TOKEN = env_text("METRICS_TOKEN", "")
 # What the leading clock does once a minute beside its own work, in apps that it must not know.
-CLOCK_TASKS = ["portal.logs.retention.delete_old_lines", "portal.metrics.counting.count_what_ended"]
+CLOCK_TASKS = [
+    "portal.logs.retention.delete_old_lines",
+    "portal.metrics.counting.count_what_ended",
+    "billing.services.alerts.watch",
+]
 
 # What the product does, in numbers. A rule's own module reads these and nothing else repeats them.
 VOICEPOOL: dict[str, Any] = {

@@ -14,7 +14,7 @@ from rest_framework.throttling import BaseThrottle
 
 from accounts.models import ApiKey, User
 from accounts.tenancy import require_workspace
-from billing.errors import InsufficientCredit, NoPrice
+from billing.errors import BudgetReached, InsufficientCredit, NoPrice
 from portal.lib.api_views import ApiView, ListView
 from portal.lib.http import client_address
 from portal.lib.logging import request_id_var
@@ -35,10 +35,12 @@ from tts.api.serializers import JobFilterSerializer, NewJobSerializer, NewQuoteS
 from tts.api.voices import NOT_MODIFIED, NOT_SATISFIABLE, WAV_ANSWERS
 from tts.errors import (
     AudioNotReady,
+    DailyCharactersReached,
     IdempotencyKeyInvalid,
     IdempotencyKeyReused,
     JobAlreadyEnded,
     JobNotFound,
+    JobTooLong,
     QueueFull,
     TextBlocked,
     VoiceNotFound,
@@ -117,6 +119,9 @@ class JobsView(ListView):
                 VoiceNotFound,
                 IdempotencyKeyReused,
                 QueueFull,
+                JobTooLong,
+                DailyCharactersReached,
+                BudgetReached,
                 TextBlocked,
                 NoPrice,
             ),

@@ -160,6 +160,8 @@ def _store(job: SynthesisJob, priced: Quote) -> None:
         job_id=job.pk,
         amount_micros=priced.held_micros,
         minimum_micros=priced.price.minimum_charge_micros,
+        user_id=job.created_by_id,
+        api_key_id=job.api_key_id,
     )
     limit = queued_jobs_limit(job.workspace)
     if SynthesisJob.objects.filter(workspace_id=job.workspace_id, state__in=JOB_LIVE).count() >= limit:
