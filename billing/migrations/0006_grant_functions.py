@@ -122,7 +122,7 @@ BEGIN
         id, workspace_id, kind, transaction_id, amount_micros, remaining_micros, priority, expires_at, is_spent, created_at
     ) VALUES (
         p_grant, p_workspace, p_grant_kind, v_transaction, p_amount, p_amount - v_pays, p_priority, p_expires_at,
-        p_amount = v_pays, now()
+        p_amount = v_pays, clock_timestamp()
     );
     IF v_pays > 0 THEN
         UPDATE billing_creditaccount SET owed_micros = owed_micros - v_pays WHERE workspace_id = p_workspace;

@@ -138,7 +138,7 @@ BEGIN
     IF v_left > 0 THEN
         INSERT INTO billing_creditgrant (
             id, workspace_id, kind, transaction_id, amount_micros, remaining_micros, priority, is_spent, created_at
-        ) VALUES (gen_random_uuid(), v_workspace, 'paid', v_transaction, v_left, v_left, 40, false, now());
+        ) VALUES (gen_random_uuid(), v_workspace, 'paid', v_transaction, v_left, v_left, 40, false, clock_timestamp());
     END IF;
     UPDATE billing_hold SET refunded_micros = refunded_micros + p_amount WHERE id = v_hold.id;
     -- Given back today, for what the job had used most of.
