@@ -68,3 +68,9 @@ class BudgetInvalid(DomainError):
     message = _(
         "A monthly budget is an amount from zero up, and the warning comes at 1 to 100 percent of it."
     )
+
+
+class DifferenceNotFound(DomainError):
+    code = "difference_not_found"
+    status = 404
+    message = _("There is no such difference, or it was explained before.")

@@ -278,6 +278,7 @@ CLOCK_TASKS = [
     "portal.logs.retention.delete_old_lines",
     "portal.metrics.counting.count_what_ended",
     "billing.services.alerts.watch",
+    "portal.books.reconcile_yesterday",
 ]
 
 # What the product does, in numbers. A rule's own module reads these and nothing else repeats them.
