@@ -49,7 +49,7 @@ install-tests: .venv/installed-tests $(COMPILED)
 	@$(BIN)/python -m portal.lib.catalogues compile
 
 # Most of the time is spent waiting for processes and pages: two at once take little more than half of it.
-test: install-tests ## run all tests (ARGS="tests/billing -k hold" for some; WORKERS=0 in one process)
+test: install-tests .venv/database-template/tried ## run all tests (ARGS="tests/billing -k hold" for some; WORKERS=0 in one process)
 	@$(BIN)/python -m pytest -rs --numprocesses "$(WORKERS)" --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: install-tests ## formatting, lint, types, import rules, migrations, templates, message catalogues

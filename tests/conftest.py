@@ -14,6 +14,7 @@ import django
 import pytest
 from django.conf import settings
 
+from tests.emptying import empty_after_tests_that_commit
 from tests.servers import start_servers
 
 if TYPE_CHECKING:
@@ -30,9 +31,11 @@ atexit.register(_servers.stop)
 os.environ["DATABASE_URL"] = _servers.database_url
 os.environ["REDIS_URL"] = _servers.redis_url
 os.environ["VOICEPOOL_DATA"] = str(_servers.data_folder)
+os.environ["TEST_DATABASE_TEMPLATE"] = _servers.database_template
 os.environ["DJANGO_SETTINGS_MODULE"] = "portal.settings.test"
 # The conftests below this one may import models.
 django.setup()
+empty_after_tests_that_commit()
 
 # People, workspaces, voices and jobs for every test that asks for them.
 pytest_plugins = ["tests.cast"]
@@ -91,5 +94,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[object]) -> None:
     """With `-n`, the tests run in other processes: each starts servers of its own, and this one needs none."""
     _servers.stop()
-    for name in ("DATABASE_URL", "REDIS_URL", "VOICEPOOL_DATA", "DJANGO_SETTINGS_MODULE"):
+    for name in (
+        "DATABASE_URL",
+        "REDIS_URL",
+        "VOICEPOOL_DATA",
+        "TEST_DATABASE_TEMPLATE",
+        "DJANGO_SETTINGS_MODULE",
+    ):
         os.environ.pop(name, None)

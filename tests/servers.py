@@ -23,6 +23,7 @@ from typing import BinaryIO
 
 from portal.embedded import postgres, processes, valkey
 from portal.embedded.ports import port_of, reserve_loopback_port
+from portal.embedded.template import find_template
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_TIMEOUT_S = 60.0
@@ -35,6 +36,8 @@ class TestServers:
     database_url: str
     redis_url: str
     data_folder: Path
+    # The name of a database with all tables to copy for the tests; "" where there is none.
+    database_template: str
     keeper: subprocess.Popen[bytes] | None
 
     def stop(self) -> None:
@@ -67,7 +70,13 @@ def start_servers() -> TestServers:
     if not line:
         raise RuntimeError("The test servers did not start; see the messages above.")
     urls = json.loads(line)
-    return TestServers(urls["database_url"], urls["redis_url"], Path(urls["data_folder"]), keeper)
+    return TestServers(
+        database_url=urls["database_url"],
+        redis_url=urls["redis_url"],
+        data_folder=Path(urls["data_folder"]),
+        database_template=urls["database_template"],
+        keeper=keeper,
+    )
 
 
 class _Keeper:
@@ -78,6 +87,7 @@ class _Keeper:
         self.token = {processes.TOKEN_VARIABLE: secrets.token_hex(16)}
         self.reservations: list[socket.socket] = []
         self.started: list[tuple[subprocess.Popen[bytes], signal.Signals]] = []
+        self.database_template = ""
 
     def reserve(self) -> socket.socket:
         self.reservations.append(reserve_loopback_port())
@@ -91,7 +101,9 @@ class _Keeper:
             superuser_password=postgres.new_password(),
             environment=self.token,
         )
-        server.create()
+        template = find_template()
+        if server.create(template=template) and template is not None:
+            self.database_template = postgres.DATABASE
         settings = {**postgres.THROWAWAY_SETTINGS, "max_connections": "200"}
         process = server.start(log.fileno(), extra_settings=settings)
         self.started.append((process, postgres.STOP_SIGNAL))
@@ -133,6 +145,7 @@ def main() -> int:
                 "redis_url": os.environ.get("TEST_REDIS_URL") or keeper.start_valkey(log),
                 "database_url": os.environ.get("TEST_DATABASE_URL") or keeper.start_postgres(log),
                 "data_folder": str(data_folder),
+                "database_template": keeper.database_template,
             }
         print(json.dumps(urls), flush=True)
         while os.read(sys.stdin.fileno(), 1024):
