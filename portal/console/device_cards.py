@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from portal.console.charts import Chart, Series, line_chart, percent_text
+from portal.charts import Chart, Series, line_chart, percent_text
 from portal.console.device_acts import Act, acts_offered
 from portal.console.selectors import DeviceRow, device_rows, live_attempts
 from portal.console.trends import buckets

@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from portal.console.charts import Chart, Series, line_chart, number_text, percent_text
+from portal.charts import Chart, Series, line_chart, number_text, percent_text
 from portal.console.device_cards import CommandRow, DeviceCard, command_row, device_cards
 from portal.console.trends import buckets
 from portal.lib.display import bytes_text

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
-from portal.console.charts import Chart
+from portal.charts import Chart
 from portal.console.history import History, read_history
 from portal.console.overview_charts import overview_charts
 from portal.console.selectors import (

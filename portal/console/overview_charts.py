@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from portal.console.charts import (
+from portal.charts import (
     Chart,
     Series,
     bar_chart,

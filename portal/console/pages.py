@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from portal.console.charts import Chart
+from portal.charts import Chart
 from portal.lib.csv_export import csv_response
 
 # URL name, label, icon, whether a phone's bottom bar shows it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -17,26 +16,29 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AuditEntry
+from portal.charts import number_text, percent_text
 from portal.console.audit_words import act_label, change_words
-from portal.console.charts import Chart, number_text, percent_text
 from portal.console.device_reasons import reason_text
 from portal.console.pages import Place, places
+from portal.templatetags.tables import table_head
 
 register = template.Library()
+# Every table of the console has one.
+register.inclusion_tag("partials/table_head.html")(table_head)
 
 LONG_NAME = re.compile(r"(GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}")
 SHORT_NAME = len("GPU-01234567")
 MODE_LABELS: dict[str, str | Promise] = {"plain": _("plain")}
 
 
-def _time_element(moment: datetime, *, form: str, kind: str, zone: bool = True) -> SafeString:
+def _time_element(moment: datetime, *, form: str, kind: str) -> SafeString:
     local = timezone.localtime(moment)
     return format_html(
-        '<time datetime="{}" data-local="{}">{}{}</time>',
+        '<time datetime="{}" data-local="{}">{} {}</time>',
         local.isoformat(timespec="milliseconds"),
         kind,
         local.strftime(form),
-        f" {local.tzname()}" if zone else "",
+        local.tzname(),
     )
 
 
@@ -50,25 +52,6 @@ def to_the_second(moment: datetime) -> SafeString:
 def clock_time(moment: datetime) -> SafeString:
     """`12:00:05`."""
     return _time_element(moment, form="%H:%M:%S", kind="clock")
-
-
-@register.filter
-def axis_minute(moment: datetime) -> SafeString:
-    """`12:00`, for an axis."""
-    return _time_element(moment, form="%H:%M", kind="minute", zone=False)
-
-
-@register.filter
-def axis_day(moment: datetime) -> SafeString:
-    """`11-30`, for an axis."""
-    return _time_element(moment, form="%m-%d", kind="day", zone=False)
-
-
-@register.filter
-def plain_time(moment: datetime, with_day: bool) -> str:
-    """`12:00 UTC`, or with the day before it: in places where nothing can be rewritten."""
-    local = timezone.localtime(moment)
-    return f"{local:%Y-%m-%d %H:%M} {local.tzname()}" if with_day else f"{local:%H:%M} {local.tzname()}"
 
 
 @register.filter
@@ -133,30 +116,3 @@ def audit_object(entry: AuditEntry) -> SafeString | str:
     else:
         return name
     return format_html('<a class="console-name-line" id="audit-{}" href="{}">{}</a>', entry.pk, address, name)
-
-
-@dataclass(frozen=True)
-class Head:
-    """The head of one column of a table."""
-
-    label: str | Promise
-    is_number: bool = False
-    is_unseen: bool = False
-
-
-@register.inclusion_tag("console/_table_head.html")
-def table_head(*labels: str, numbers: str = "", unseen: str = "") -> dict[str, list[Head]]:
-    """A table's head of one row. Columns are counted from 1: `{% table_head _("Time") _("Amount") numbers="2" %}`."""
-    is_number, is_unseen = numbers.split(), unseen.split()
-    return {
-        "heads": [
-            Head(label, is_number=str(place) in is_number, is_unseen=str(place) in is_unseen)
-            for place, label in enumerate(labels, 1)
-        ]
-    }
-
-
-@register.inclusion_tag("console/_table_head.html")
-def chart_head(chart: Chart) -> dict[str, list[Head]]:
-    """The head of the table of a chart's numbers."""
-    return {"heads": [Head(_("Time")), *(Head(name, is_number=True) for name in chart.names)]}

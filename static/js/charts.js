@@ -22,7 +22,9 @@ function show(svg, index) {
   for (const other of columns) other.toggleAttribute("data-chosen", other === column);
   if (!column) return;
   chosen.set(id, index);
-  const text = `${time.format(new Date(column.dataset.moment))}: ${column.dataset.text}`;
+  // A day of a calendar comes in words: it is the same day in every zone.
+  const when = column.dataset.label ?? time.format(new Date(column.dataset.moment));
+  const text = `${when}: ${column.dataset.text}`;
   if (readout.textContent !== text) readout.textContent = text;
 }
 

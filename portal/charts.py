@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from typing import Final, Literal
 
@@ -22,6 +22,8 @@ X_LABELS: Final = 5
 
 Value = float | None
 Words = str | Promise
+# An instant, or a day of somebody's calendar, which is the same day for every reader.
+Moment = datetime | date
 Kind = Literal["lines", "bars"]
 
 
@@ -47,7 +49,7 @@ class Column:
 
     x: str
     width: str
-    moment: datetime
+    moment: Moment
     text: str
 
 
@@ -62,19 +64,24 @@ class Chart:
     series: list[Drawn]
     columns: list[Column]
     y_labels: list[str]
-    x_labels: list[datetime]
-    moments: Sequence[datetime]
-    table: list[tuple[datetime, list[str]]]
+    x_labels: list[Moment]
+    moments: Sequence[Moment]
+    table: list[tuple[Moment, list[str]]]
     csv_address: str = ""
     day_axis: bool = False
     names: list[Words] = field(default_factory=list)
     values: list[Sequence[Value]] = field(default_factory=list)
 
     @property
+    def by_date(self) -> bool:
+        """Whether its moments are days of a calendar."""
+        return bool(self.moments) and not isinstance(self.moments[0], datetime)
+
+    @property
     def is_empty(self) -> bool:
         return not any(drawn.path for drawn in self.series)
 
-    def numbers(self) -> Iterator[tuple[datetime, list[float | None]]]:
+    def numbers(self) -> Iterator[tuple[Moment, list[float | None]]]:
         """Each moment with its values, as they were before they were written for people."""
         for index, moment in enumerate(self.moments):
             yield moment, [None if (value := one[index]) is None else round(value, 6) for one in self.values]
@@ -144,7 +151,7 @@ def _bars(lower: Sequence[float], upper: Sequence[float], top: float) -> str:
 
 
 def _columns(
-    moments: Sequence[datetime], series: Sequence[Series], value_text: Callable[[float], str]
+    moments: Sequence[Moment], series: Sequence[Series], value_text: Callable[[float], str]
 ) -> list[Column]:
     step = WIDTH / max(1, len(moments))
     found = []
@@ -157,12 +164,17 @@ def _columns(
     return found
 
 
-def _spread(moments: Sequence[datetime]) -> list[datetime]:
-    """Some moments with equal distances, the first one first. The last one is the axis's end."""
+def _spread(moments: Sequence[Moment]) -> list[Moment]:
+    """Some moments with about equal distances, the first one first. Of instants the last one is the axis's end; a day
+    is named under its own column, so the last one is the last day."""
     if len(moments) < 2:
         return list(moments)
-    length = moments[-1] - moments[0] + (moments[1] - moments[0])
-    return [moments[0] + length * index / (X_LABELS - 1) for index in range(X_LABELS)]
+    first, second, last = moments[0], moments[1], moments[-1]
+    if isinstance(first, datetime) and isinstance(second, datetime) and isinstance(last, datetime):
+        length = last - first + (second - first)
+        return [first + length * index / (X_LABELS - 1) for index in range(X_LABELS)]
+    labels = min(X_LABELS, len(moments))
+    return [moments[round(index * (len(moments) - 1) / (labels - 1))] for index in range(labels)]
 
 
 def _drawn(kind: Kind, series: Sequence[Series], top: float | None) -> tuple[list[Drawn], float]:
@@ -187,7 +199,7 @@ def draw_chart(
     chart_id: str,
     title: str,
     unit: Words,
-    moments: Sequence[datetime],
+    moments: Sequence[Moment],
     series: Sequence[Series],
     value_text: Callable[[float], str] = number_text,
     top: float | None = None,

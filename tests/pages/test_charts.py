@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from django.template.loader import render_to_string
 
-from portal.console.charts import (
+from portal.charts import (
     Chart,
     Series,
     bar_chart,
@@ -104,3 +105,17 @@ def test_numbers_are_written_short() -> None:
         "100 %",
     ]
     assert seconds_axis(2.5) == "2.5 s"
+
+
+def test_days_of_a_calendar_are_named_under_their_columns_and_moved_for_nobody() -> None:
+    days = [date(2026, 11, 1) + timedelta(days=index) for index in range(30)]
+    chart = bar_chart(
+        chart_id="c", title="", unit="", moments=days, series=[Series("one", "accent", [1.0] * 30)]
+    )
+    assert chart.by_date
+    assert [day.day for day in chart.x_labels] == [1, 8, 15, 23, 30]
+    page = render_to_string("partials/chart.html", {"chart": chart})
+    assert 'data-label="30 Nov 2026"' in page
+    assert "<time" not in page
+    assert not lines(0, 1, 2, 3).by_date
+    assert 'data-local="minute"' in render_to_string("partials/chart.html", {"chart": lines(0, 1, 2, 3)})
