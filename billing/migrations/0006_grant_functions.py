@@ -231,82 +231,6 @@ BEGIN
 END $$;
 """
 
-# A charge: what has been used of the job so far is priced in all, and never below the job's minimum.
-CAPTURE = """
-CREATE OR REPLACE FUNCTION billing_capture(
-    p_job uuid, p_attempt uuid, p_amount bigint, OUT outcome varchar, OUT charged bigint
-) LANGUAGE plpgsql AS $$
-DECLARE
-    v_hold record;
-    v_workspace uuid;
-    v_transaction uuid := gen_random_uuid();
-    v_rated bigint;
-BEGIN
-    charged := 0;
-    SELECT workspace_id INTO v_workspace FROM billing_hold WHERE job_id = p_job;
-    IF NOT FOUND THEN
-        outcome := 'no_hold';
-        RETURN;
-    END IF;
-    PERFORM 1 FROM billing_creditaccount WHERE workspace_id = v_workspace FOR NO KEY UPDATE;
-    SELECT id, state, amount_micros, captured_micros, rated_micros, minimum_micros INTO v_hold
-    FROM billing_hold WHERE job_id = p_job FOR NO KEY UPDATE;
-    IF v_hold.state <> 'open' THEN
-        outcome := 'hold_not_open';
-        RETURN;
-    END IF;
-    v_rated := v_hold.rated_micros + p_amount;
-    charged := LEAST(
-        CASE WHEN v_rated > 0 THEN GREATEST(v_rated, v_hold.minimum_micros) ELSE 0 END, v_hold.amount_micros
-    ) - v_hold.captured_micros;
-    outcome := billing_post(
-        v_transaction, v_workspace, 'capture', 'capture:' || p_attempt, p_job, 0, -charged,
-        CASE WHEN charged = 0 THEN '{}' ELSE '{held,revenue}' END::varchar[],
-        CASE WHEN charged = 0 THEN '{}'::bigint[] ELSE ARRAY[-charged, charged] END
-    );
-    IF outcome <> 'posted' THEN
-        charged := 0;
-        RETURN;
-    END IF;
-    PERFORM billing_spend_grants(v_workspace, v_transaction, charged);
-    UPDATE billing_hold SET captured_micros = captured_micros + charged, rated_micros = v_rated WHERE id = v_hold.id;
-END $$;
-"""
-CAPTURE_UNDO = """
-CREATE OR REPLACE FUNCTION billing_capture(
-    p_job uuid, p_attempt uuid, p_amount bigint, OUT outcome varchar, OUT charged bigint
-) LANGUAGE plpgsql AS $$
-DECLARE
-    v_hold record;
-    v_workspace uuid;
-BEGIN
-    charged := 0;
-    SELECT workspace_id INTO v_workspace FROM billing_hold WHERE job_id = p_job;
-    IF NOT FOUND THEN
-        outcome := 'no_hold';
-        RETURN;
-    END IF;
-    PERFORM 1 FROM billing_creditaccount WHERE workspace_id = v_workspace FOR NO KEY UPDATE;
-    SELECT id, state, amount_micros, captured_micros INTO v_hold
-    FROM billing_hold WHERE job_id = p_job FOR NO KEY UPDATE;
-    IF v_hold.state <> 'open' THEN
-        outcome := 'hold_not_open';
-        RETURN;
-    END IF;
-    charged := LEAST(p_amount, v_hold.amount_micros - v_hold.captured_micros);
-    outcome := billing_post(
-        gen_random_uuid(), v_workspace, 'capture', 'capture:' || p_attempt, p_job, 0, -charged,
-        CASE WHEN charged = 0 THEN '{}' ELSE '{held,revenue}' END::varchar[],
-        CASE WHEN charged = 0 THEN '{}'::bigint[] ELSE ARRAY[-charged, charged] END
-    );
-    IF outcome <> 'posted' THEN
-        charged := 0;
-        RETURN;
-    END IF;
-    UPDATE billing_hold SET captured_micros = captured_micros + charged WHERE id = v_hold.id;
-END $$;
-"""
-
 APPEND_ONLY = """
 CREATE TRIGGER grant_use_append_only BEFORE UPDATE OR DELETE ON billing_grantuse
     FOR EACH ROW EXECUTE FUNCTION billing_refuse_change();
@@ -360,6 +284,5 @@ class Migration(migrations.Migration):
             TAKE_BACK, "DROP FUNCTION billing_take_back(uuid, bigint, varchar, varchar, boolean, varchar);"
         ),
         migrations.RunSQL(EXPIRE, "DROP FUNCTION billing_expire_grant(uuid);"),
-        migrations.RunSQL(CAPTURE, CAPTURE_UNDO),
         migrations.RunSQL(APPEND_ONLY, "DROP TRIGGER grant_use_append_only ON billing_grantuse;"),
     ]

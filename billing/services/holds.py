@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from django.db import connection, transaction
 
 from billing.errors import HoldNotOpen, InsufficientCredit
-from billing.models import CreditAccount, Hold, LedgerAccount, TransactionKind
+from billing.models import CreditAccount, Hold
 from billing.services import ledger
 from billing.services.budgets import check_budgets
 from portal.lib import transactions
@@ -35,28 +35,43 @@ def place_hold(
     """
     if amount_micros < 0:
         raise ValueError("a hold sets money aside, it never gives any")
+    hold = Hold(
+        workspace_id=workspace_id,
+        job_id=job_id,
+        amount_micros=amount_micros,
+        minimum_micros=minimum_micros,
+        user_id=user_id,
+        api_key_id=api_key_id,
+    )
     with transactions.joined():
-        check_budgets(
-            workspace_id=workspace_id, user_id=user_id, api_key_id=api_key_id, amount_micros=amount_micros
-        )
-        try:
-            ledger.post(
-                workspace_id=workspace_id,
-                kind=TransactionKind.HOLD,
-                idempotency_key=f"hold:{job_id}",
-                job_id=job_id,
-                entries={LedgerAccount.AVAILABLE: -amount_micros, LedgerAccount.HELD: amount_micros},
+        outcome = _place(hold, budgets_checked=False)
+        if outcome == "budgets":
+            check_budgets(
+                workspace_id=workspace_id, user_id=user_id, api_key_id=api_key_id, amount_micros=amount_micros
             )
-        except ledger.BalanceTooLow as error:
-            raise _insufficient(workspace_id, amount_micros) from error
-        return Hold.objects.create(
-            workspace_id=workspace_id,
-            job_id=job_id,
-            amount_micros=amount_micros,
-            minimum_micros=minimum_micros,
-            user_id=user_id,
-            api_key_id=api_key_id,
-        )
+            outcome = _place(hold, budgets_checked=True)
+    if outcome == "balance_too_low":
+        raise _insufficient(workspace_id, amount_micros)
+    if outcome == "already_posted":
+        raise ledger.AlreadyPosted
+    hold._state.adding = False
+    return hold
+
+
+def _place(hold: Hold, *, budgets_checked: bool) -> str:
+    return ledger.call(
+        "billing_place_hold(%s, %s, %s, %s, %s, %s, %s, %s)",
+        [
+            hold.pk,
+            hold.workspace_id,
+            hold.job_id,
+            hold.amount_micros,
+            hold.minimum_micros,
+            hold.user_id,
+            hold.api_key_id,
+            budgets_checked,
+        ],
+    )
 
 
 def _insufficient(workspace_id: uuid.UUID, amount_micros: int) -> InsufficientCredit:
@@ -75,8 +90,10 @@ def lock_account(*, workspace_id: uuid.UUID) -> None:
     CreditAccount.objects.select_for_update(no_key=True).get(workspace_id=workspace_id)
 
 
-def capture(*, job_id: uuid.UUID, attempt_id: uuid.UUID, amount_micros: int) -> int:
+def capture(*, job_id: uuid.UUID, attempt_id: uuid.UUID, amount_micros: int, last: bool = False) -> int:
     """Charge an attempt to its job's hold and return the micros charged, at most what is left of the hold.
+
+    `last`: nothing more of the job will be charged; its hold is closed, and the rest released, in the same go.
 
     Call inside a transaction, before any tts row is locked: locks the credit account.
 
@@ -87,7 +104,7 @@ def capture(*, job_id: uuid.UUID, attempt_id: uuid.UUID, amount_micros: int) -> 
     if amount_micros < 0:
         raise ValueError("a capture takes money, it never gives any")
     # Lock order: the credit account first, then the hold, so that a capture and a release cannot cross.
-    outcome, charged = _call("billing_capture(%s, %s, %s)", [job_id, attempt_id, amount_micros])
+    outcome, charged = _call("billing_settle(%s, %s, %s, %s)", [job_id, attempt_id, amount_micros, last])
     if outcome == "hold_not_open":
         raise HoldNotOpen
     _expect_posted(outcome, job_id)

@@ -358,3 +358,36 @@ def test_the_books_agree_after_any_order_of_events(events: list[tuple[str, int, 
         assert in_hand == sum(hold.amount_micros - hold.captured_micros for hold in still_open)
         assert_books_agree(workspace_id)
         transaction.set_rollback(True)
+
+
+# -- The last charge -----------------------------------------------------------------------------------------
+
+
+def test_the_last_charge_closes_the_hold_and_releases_the_rest(workspace_id: uuid.UUID) -> None:
+    job_id = held(workspace_id, 300)
+    with transaction.atomic():
+        assert capture(job_id=job_id, attempt_id=uuid.uuid4(), amount_micros=120, last=True) == 120
+    assert balance(workspace_id) == (880, 0)
+    assert Hold.objects.get(job_id=job_id).state == HoldState.CLOSED
+    kinds = LedgerTransaction.objects.filter(job_id=job_id).values_list("kind", flat=True)
+    assert sorted(kinds) == ["capture", "hold", "release"]
+    assert released(job_id) == 0
+    assert_books_agree(workspace_id)
+
+
+def test_a_last_charge_of_all_that_was_held_releases_nothing(workspace_id: uuid.UUID) -> None:
+    job_id = held(workspace_id, 300)
+    with transaction.atomic():
+        assert capture(job_id=job_id, attempt_id=uuid.uuid4(), amount_micros=999, last=True) == 300
+    assert not LedgerTransaction.objects.filter(job_id=job_id, kind="release").exists()
+    assert balance(workspace_id) == (700, 0)
+
+
+def test_a_job_costs_its_minimum_once_anything_was_used(workspace_id: uuid.UUID) -> None:
+    job_id = uuid.uuid4()
+    place_hold(workspace_id=workspace_id, job_id=job_id, amount_micros=300, minimum_micros=100)
+    assert captured(job_id, 0) == 0
+    assert captured(job_id, 30) == 100
+    assert captured(job_id, 50) == 0
+    assert captured(job_id, 40) == 20
+    assert balance(workspace_id) == (700, 180)

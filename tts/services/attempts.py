@@ -89,7 +89,8 @@ def finish_attempt(*, work: Work, outcome: Outcome) -> None:
     Raises Fenced, having changed nothing, when the attempt is not the live one any more.
     """
     with transaction.atomic():
-        charged = charge(work, outcome)
+        # Nobody but this attempt could have cut the one segment in two.
+        charged = charge(work, outcome, last=work.job.segment_count == 1)
         job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
         closed = close(
             work,
@@ -280,8 +281,8 @@ def _add_to_job(work: Work, outcome: Outcome, *, charged: int, segments_done: in
     )
 
 
-def charge(work: Work, outcome: Outcome) -> Charge:
-    """Capture what the attempt used, at the rate of the device that spoke it.
+def charge(work: Work, outcome: Outcome, *, last: bool = False) -> Charge:
+    """Capture what the attempt used, at the rate of the device that spoke it. `last`: the job ends with it.
 
     A hold that is closed, or an attempt charged before, means we are too late: raises Fenced.
     """
@@ -290,7 +291,9 @@ def charge(work: Work, outcome: Outcome) -> Charge:
     rate = rate_for(price=price, job_class=work.job.job_class, device_class=device_class)
     rated = price_gpu_ms(gpu_ms=outcome.gpu_ms, rate=rate)
     try:
-        charged = holds.capture(job_id=work.job.pk, attempt_id=work.attempt.pk, amount_micros=rated)
+        charged = holds.capture(
+            job_id=work.job.pk, attempt_id=work.attempt.pk, amount_micros=rated, last=last
+        )
     except (HoldNotOpen, AlreadyPosted) as error:
         raise Fenced from error
     return Charge(
