@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 
@@ -44,7 +44,9 @@ class InvoiceState(models.TextChoices):
 
 
 class Invoice(models.Model):
-    """Amounts are micros of `currency`; those that people see are whole cents (billing.invoicing)."""
+    """Amounts are micros of `currency`, each the sum of what the ledger moved; fee and tax are whole cents
+    (billing.invoicing). Those of a credit note say what goes back, and are positive.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     workspace_id = models.UUIDField()
@@ -67,14 +69,20 @@ class Invoice(models.Model):
     tax_inclusive = models.BooleanField(default=True)
     fee_micros = models.BigIntegerField(default=0)
     usage_micros = models.BigIntegerField(default=0)
-    # Of fee and usage: what promotional, included and voucher credit covered, and what paid credit did.
+    # What included, promotional and voucher credit covered of the usage.
     discount_micros = models.BigIntegerField(default=0)
     net_micros = models.BigIntegerField(default=0)
     tax_micros = models.BigIntegerField(default=0)
     total_micros = models.BigIntegerField(default=0)
+    # Of the total: what credit paid, and what was still owed when the invoice was finalized.
     prepaid_micros = models.BigIntegerField(default=0)
     due_micros = models.BigIntegerField(default=0)
+    # Of what was due: what came in since. A trigger keeps it.
     paid_micros = models.BigIntegerField(default=0)
+    # The newest usage record and ledger entry when it was finalized: later ones are another invoice's, whatever their
+    # day (billing.services.invoice_lines).
+    last_usage_id = models.BigIntegerField(default=0)
+    last_entry_id = models.BigIntegerField(default=0)
     finalized_at = models.DateTimeField(null=True)
     due_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -93,14 +101,27 @@ class Invoice(models.Model):
                 condition=Q(state="draft", number__isnull=True) | Q(state="final", number__isnull=False),
                 name="final_invoices_have_numbers",
             ),
+            models.CheckConstraint(
+                condition=Q(paid_micros__gte=0) & Q(paid_micros__lte=F("due_micros")),
+                name="paid_within_due",
+            ),
         ]
-        indexes = [models.Index(fields=["workspace_id", "-period_start"], name="invoice_by_workspace")]
+        indexes = [
+            models.Index(fields=["workspace_id", "-period_start"], name="invoice_by_workspace"),
+            models.Index(
+                fields=["workspace_id", "finalized_at"],
+                condition=Q(state="final", due_micros__gt=F("paid_micros")),
+                name="invoice_open",
+            ),
+            models.Index(fields=["-finalized_at"], condition=Q(state="final"), name="invoice_newest"),
+        ]
 
 
 class LineKind(models.TextChoices):
     FEE = "fee", _("Monthly fee")
     USAGE = "usage", _("Speech")
     REFUND = "refund", _("Given back")
+    DISCOUNT = "discount", _("Covered by credit given")
 
 
 class InvoiceLine(models.Model):

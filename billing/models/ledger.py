@@ -86,6 +86,11 @@ class LedgerTransaction(models.Model):
         indexes = [
             models.Index(fields=["workspace_id", "-created_at"], name="ledger_by_workspace"),
             models.Index(fields=["job_id"], name="ledger_by_job"),
+            models.Index(
+                fields=["workspace_id", "created_at"],
+                condition=models.Q(kind="refund"),
+                name="ledger_refunds",
+            ),
         ]
 
 
