@@ -74,3 +74,53 @@ class DifferenceNotFound(DomainError):
     code = "difference_not_found"
     status = 404
     message = _("There is no such difference, or it was explained before.")
+
+
+class InvoiceCurrencyDiffers(DomainError):
+    code = "invoice_currency_differs"
+    status = 409
+    message = _(
+        "The plan's fee is in another currency than the workspace's credit. No invoice was made. "
+        "Put the workspace on a plan in its own currency."
+    )
+
+
+class PeriodNotOver(DomainError):
+    code = "period_not_over"
+    status = 409
+    message = _("This month is not over yet, in the workspace's time zone. No invoice was made.")
+
+
+class LaterPeriodInvoiced(DomainError):
+    code = "later_period_invoiced"
+    status = 409
+    message = _("A later month was invoiced already. No invoice was made: what came late is on the next one.")
+
+
+class NotAnInvoice(DomainError):
+    code = "not_an_invoice"
+    status = 409
+    message = _("Only a finalized invoice can be corrected by a credit note. Nothing was changed.")
+
+
+class CreditNoteTooHigh(DomainError):
+    code = "credit_note_too_high"
+    status = 409
+    message = _(
+        "That is more than the invoice's total less what was credited before (%(left)s). Nothing was changed."
+    )
+
+
+class ReasonMissing(DomainError):
+    code = "reason_missing"
+    status = 422
+    message = _("Say why. The reason is kept, and the customer reads it. Nothing was changed.")
+
+
+class InvoicePdfUnavailable(DomainError):
+    code = "invoice_pdf_unavailable"
+    status = 503
+    message = _(
+        "PDF files cannot be made on this server: the operator has to install the Pango library. "
+        "The invoice's page and its CSV file have the same amounts."
+    )

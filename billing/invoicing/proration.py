@@ -40,9 +40,7 @@ class Segment(Generic[Subject]):
         return (self.last_day - self.first_day).days + 1
 
 
-def segments_of(
-    spans: Sequence[Span[Subject]], *, first_day: date, last_day: date
-) -> list[Segment[Subject]]:
+def segments_of(spans: Sequence[Span[Subject]], *, first_day: date, last_day: date) -> list[Segment[Subject]]:
     """Which days of the period belong to which span, those with none left out. `spans` come in order."""
     found: list[Segment[Subject]] = []
     for number, span in enumerate(spans):
@@ -67,9 +65,7 @@ def fee_parts(segments: Sequence[Segment[int]], *, period_days: int) -> list[int
         if segment.subject != fee or segment.first_day != next_day:
             fee, days_before = segment.subject, 0
         days = days_before + segment.days
-        parts.append(
-            share_in_cents(fee, days, period_days) - share_in_cents(fee, days_before, period_days)
-        )
+        parts.append(share_in_cents(fee, days, period_days) - share_in_cents(fee, days_before, period_days))
         days_before, next_day = days, segment.last_day + timedelta(days=1)
     return parts
 

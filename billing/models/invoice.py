@@ -74,7 +74,8 @@ class Invoice(models.Model):
     net_micros = models.BigIntegerField(default=0)
     tax_micros = models.BigIntegerField(default=0)
     total_micros = models.BigIntegerField(default=0)
-    # Of the total: what credit paid, and what was still owed when the invoice was finalized.
+    # What was owed when the invoice was finalized, and the rest of the total: what credit paid. The latter is negative
+    # where more was owed than the total (billing.services.invoices).
     prepaid_micros = models.BigIntegerField(default=0)
     due_micros = models.BigIntegerField(default=0)
     # Of what was due: what came in since. A trigger keeps it.

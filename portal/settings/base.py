@@ -273,12 +273,20 @@ LOGGING = {
 REQUEST_LOG_FLUSH_S = 1.0
 # Who scrapes /metrics sends it as a bearer token. Empty: there is no such page.
 METRICS_TOKEN = env_text("METRICS_TOKEN", "")
+# Who sells: what stands on invoices.
+INVOICE_SELLER = {
+    "name": env_text("INVOICE_SELLER_NAME", "VoicePool"),
+    "address": env_text("INVOICE_SELLER_ADDRESS", ""),
+    "tax_number": env_text("INVOICE_SELLER_TAX_NUMBER", ""),
+    "email": env_text("INVOICE_SELLER_EMAIL", ""),
+}
 # What the leading clock does once a minute beside its own work, in apps that it must not know.
 CLOCK_TASKS = [
     "portal.logs.retention.delete_old_lines",
     "portal.metrics.counting.count_what_ended",
     "billing.services.alerts.watch",
     "portal.books.reconcile_yesterday",
+    "billing.services.invoice_run.close_due_periods",
 ]
 
 # What the product does, in numbers. A rule's own module reads these and nothing else repeats them.

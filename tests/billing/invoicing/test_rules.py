@@ -85,7 +85,9 @@ def test_every_day_belongs_to_at_most_one_plan(starts: list[int], ended: bool) -
             owner[on] = segment.subject
     for offset in range(30):
         on = date(2026, 11, 1) + timedelta(days=offset)
-        begun = [span.subject for span in spans if span.starts <= on and (span.ends is None or span.ends > on)]
+        begun = [
+            span.subject for span in spans if span.starts <= on and (span.ends is None or span.ends > on)
+        ]
         assert owner.get(on) == (begun[-1] if begun else None)
 
 

@@ -163,7 +163,7 @@ BEGIN
     FOR i IN
         SELECT id, due_micros - paid_micros AS open FROM billing_invoice
         WHERE workspace_id = NEW.workspace_id AND state = 'final' AND due_micros > paid_micros
-        ORDER BY COALESCE(id = v_first, false) DESC, finalized_at, id
+        ORDER BY COALESCE(id = v_first, false) DESC, period_end, id
     LOOP
         EXIT WHEN v_left = 0;
         v_paid := LEAST(v_left, i.open);
@@ -182,7 +182,7 @@ DROP FUNCTION billing_pay_invoices();
 
 
 class Migration(migrations.Migration):
-    dependencies = [("billing", "0009_money")]
+    dependencies = [("billing", "0010_quick_postings")]
     operations = [
         migrations.AddField(
             model_name='invoice',

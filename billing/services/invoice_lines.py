@@ -1,0 +1,185 @@
+"""The lines of drafts, for many workspaces in one statement each.
+
+A draft says what was charged by day and class of device (UsageDay) and what no invoice said before. So usage that was
+settled after its month had been invoiced is on the next invoice, under its own day, and nothing is ever on two.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from django.db import connection
+
+from billing.errors import InvoiceCurrencyDiffers
+from billing.invoicing.proration import Segment, Span, fee_parts, segments_of
+from billing.models import InvoiceLine, LineKind, Subscription
+from billing.periods import Period, local_day
+
+# How far back usage that came late is looked for: so many whole months before the period.
+LATE_MONTHS = 2
+
+# Positions go on after the fees'. `drafts` is what the caller makes of its arrays; see `_DRAFTS`.
+_DRAFTS = "unnest(%(invoices)s::uuid[], %(workspaces)s::uuid[]) AS draft (invoice_id, workspace_id)"
+_USAGE_AND_REFUNDS = f"""
+INSERT INTO billing_invoiceline (
+    invoice_id, position, kind, day, device_class, description, gpu_ms, audio_ms, amount_micros
+)
+SELECT invoice_id, 1000 + row_number() OVER (PARTITION BY invoice_id ORDER BY kind DESC, day, device_class),
+    kind, day, device_class, '', SUM(gpu_ms), SUM(audio_ms), SUM(amount)
+FROM (
+    SELECT draft.invoice_id, each.kind, used.day, used.device_class,
+        CASE each.kind WHEN 'usage' THEN used.gpu_ms ELSE 0 END AS gpu_ms,
+        CASE each.kind WHEN 'usage' THEN used.audio_ms ELSE 0 END AS audio_ms,
+        CASE each.kind WHEN 'usage' THEN used.charged_micros ELSE -used.refunded_micros END AS amount
+    FROM {_DRAFTS}
+    JOIN billing_usageday used ON used.workspace_id = draft.workspace_id
+        AND used.day BETWEEN %(late_from)s AND %(last_day)s AND used.billable
+    CROSS JOIN (VALUES ('usage'), ('refund')) AS each (kind)
+    UNION ALL
+    SELECT draft.invoice_id, said.kind, said.day, said.device_class, -said.gpu_ms, -said.audio_ms, -said.amount_micros
+    FROM {_DRAFTS}
+    JOIN billing_invoice before ON before.workspace_id = draft.workspace_id
+        AND before.kind = 'invoice' AND before.state = 'final'
+    JOIN billing_invoiceline said ON said.invoice_id = before.id
+        AND said.day BETWEEN %(late_from)s AND %(last_day)s AND said.kind IN ('usage', 'refund')
+) AS moved
+GROUP BY invoice_id, kind, day, device_class
+HAVING SUM(amount) <> 0
+"""  # noqa: S608 - put together of constants
+
+# What given credit covered of that, by day: a record's charge is one transaction, named by its attempt, and a refund is
+# dated by itself. The inner aggregates keep each a look-up by index, whatever the planner thinks of the ledger's size.
+_DISCOUNTS = f"""
+INSERT INTO billing_invoiceline (
+    invoice_id, position, kind, day, device_class, description, gpu_ms, audio_ms, amount_micros
+)
+SELECT invoice_id, 100000 + row_number() OVER (PARTITION BY invoice_id ORDER BY day),
+    'discount', day, '', '', 0, 0, -SUM(given)
+FROM (
+    WITH touched AS MATERIALIZED (
+        SELECT DISTINCT draft.invoice_id, draft.workspace_id, line.day
+        FROM {_DRAFTS} JOIN billing_invoiceline line ON line.invoice_id = draft.invoice_id AND line.day IS NOT NULL
+    )
+    SELECT touched.invoice_id, touched.day, covered.given
+    FROM touched
+    JOIN billing_usagerecord record ON record.workspace_id = touched.workspace_id AND record.day = touched.day
+    CROSS JOIN LATERAL (
+        SELECT COALESCE(SUM(use.amount_micros), 0) AS given
+        FROM billing_ledgertransaction moved
+        JOIN billing_grantuse use ON use.transaction_id = moved.id
+        JOIN billing_creditgrant credit ON credit.id = use.grant_id AND credit.kind <> 'paid'
+        WHERE moved.idempotency_key = 'capture:' || record.attempt_id
+    ) AS covered
+    WHERE record.charged_micros > 0
+    UNION ALL
+    SELECT touched.invoice_id, touched.day, use.amount_micros
+    FROM touched
+    JOIN billing_ledgertransaction moved ON moved.workspace_id = touched.workspace_id AND moved.kind = 'refund'
+        AND moved.created_at >= touched.day - 2 AND moved.created_at < touched.day + 3
+        AND billing_day(moved.workspace_id, moved.created_at) = touched.day
+    JOIN billing_grantuse use ON use.transaction_id = moved.id
+    JOIN billing_creditgrant credit ON credit.id = use.grant_id AND credit.kind <> 'paid'
+    UNION ALL
+    SELECT touched.invoice_id, touched.day, said.amount_micros
+    FROM touched
+    JOIN billing_invoice before ON before.workspace_id = touched.workspace_id
+        AND before.kind = 'invoice' AND before.state = 'final'
+    JOIN billing_invoiceline said ON said.invoice_id = before.id AND said.day = touched.day AND said.kind = 'discount'
+) AS moved
+GROUP BY invoice_id, day
+HAVING SUM(given) <> 0
+"""  # noqa: S608 - put together of constants
+
+
+@dataclass(frozen=True)
+class DraftOf:
+    """A draft's id, whose it is, and what it is about. `currency`: the wallet's."""
+
+    invoice_id: uuid.UUID
+    workspace_id: uuid.UUID
+    period: Period
+    currency: str
+
+
+def late_from(first_day: date) -> date:
+    """The first day whose usage may still be put on the invoice of the month that begins on `first_day`."""
+    for _ in range(LATE_MONTHS):
+        first_day = (first_day - timedelta(days=1)).replace(day=1)
+    return first_day
+
+
+def write_lines(drafts: Sequence[DraftOf]) -> None:
+    """Write the lines of drafts of one month that have none. Needs the lock of their accounts to be final.
+
+    Raises InvoiceCurrencyDiffers: a plan's fee is in another currency than the wallet.
+    """
+    if not drafts:
+        return
+    InvoiceLine.objects.bulk_create(list(_fee_lines(drafts)))
+    period = drafts[0].period
+    values: dict[str, Any] = {
+        "invoices": [draft.invoice_id for draft in drafts],
+        "workspaces": [draft.workspace_id for draft in drafts],
+        "late_from": late_from(period.first_day),
+        "last_day": period.last_day,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_USAGE_AND_REFUNDS, values)
+        cursor.execute(_DISCOUNTS, values)
+
+
+def _fee_lines(drafts: Sequence[DraftOf]) -> Iterable[InvoiceLine]:
+    subscriptions: dict[uuid.UUID, list[Subscription]] = {draft.workspace_id: [] for draft in drafts}
+    # No zone is more than a day away from another.
+    begun_before = max(draft.period.end for draft in drafts)
+    for subscription in (
+        Subscription.objects.select_related("plan_version__plan")
+        .filter(workspace_id__in=list(subscriptions), starts_at__lt=begun_before)
+        .exclude(ends_at__lte=min(draft.period.start for draft in drafts))
+        .order_by("starts_at", "created_at")
+    ):
+        subscriptions[subscription.workspace_id].append(subscription)
+    for draft in drafts:
+        yield from _fees_of(draft, subscriptions[draft.workspace_id])
+
+
+def _fees_of(draft: DraftOf, subscriptions: Sequence[Subscription]) -> Iterable[InvoiceLine]:
+    period = draft.period
+    segments = segments_of(
+        [span_of(subscription, period.time_zone) for subscription in subscriptions],
+        first_day=period.first_day,
+        last_day=period.last_day,
+    )
+    versions = [segment.subject.plan_version for segment in segments]
+    if any(version.monthly_fee_micros and version.currency != draft.currency for version in versions):
+        raise InvoiceCurrencyDiffers(workspace=draft.workspace_id)
+    fees = [version.monthly_fee_micros for version in versions]
+    priced = [
+        Segment(fee, segment.first_day, segment.last_day) for segment, fee in zip(segments, fees, strict=True)
+    ]
+    parts = fee_parts(priced, period_days=period.days)
+    for position, (segment, part) in enumerate(zip(segments, parts, strict=True), start=1):
+        if part:
+            yield InvoiceLine(
+                invoice_id=draft.invoice_id,
+                position=position,
+                kind=LineKind.FEE,
+                day=None,
+                description=f"{segment.subject.plan_version.plan.name} "
+                f"({segment.first_day.isoformat()} – {segment.last_day.isoformat()})",
+                amount_micros=part,
+            )
+
+
+def span_of(subscription: Subscription, time_zone: str) -> Span[Subscription]:
+    """The local days of a subscription."""
+    ends = subscription.ends_at
+    return Span(
+        subscription,
+        local_day(subscription.starts_at, time_zone),
+        None if ends is None else local_day(ends, time_zone),
+    )
