@@ -55,6 +55,8 @@ class AlertKind(models.TextChoices):
     BUDGET_WARNING = "budget_warning", _("Budget nearly used up")
     BUDGET_REACHED = "budget_reached", _("Budget used up")
     LOW_BALANCE = "low_balance", _("Balance is low")
+    AUTOMATIC_TOP_UP_OFF = "automatic_top_up_off", _("Automatic top-up was turned off")
+    AUTOMATIC_TOP_UP_CAP = "automatic_top_up_cap", _("Automatic top-up has reached its monthly cap")
 
 
 class BillingAlert(models.Model):

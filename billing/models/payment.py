@@ -48,6 +48,10 @@ class Payment(models.Model):
     invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="payments", null=True)
     # The credit that it brought; set together with `succeeded`.
     grant = models.OneToOneField(CreditGrant, on_delete=models.PROTECT, related_name="payment", null=True)
+    # The saved method that it is charged to; None: the customer pays on the provider's page.
+    method = models.ForeignKey("PaymentMethod", on_delete=models.PROTECT, related_name="payments", null=True)
+    # Whether the method that it is paid with is to be saved.
+    saves_method = models.BooleanField(default=False, db_default=False)
     # Who recorded it, where an operator did.
     recorded_by_id = models.UUIDField(null=True)
     note = models.CharField(max_length=300, blank=True)
@@ -91,7 +95,8 @@ class Payment(models.Model):
 
 
 class Refund(models.Model):
-    """A payment, or a part of it, that goes back to whoever paid."""
+    """A payment, or a part of it, that goes back to whoever paid. Its credit is taken out when it begins, and put back
+    when the provider could not pay it out."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="refunds")
@@ -101,11 +106,18 @@ class Refund(models.Model):
     idempotency_key = models.CharField(max_length=120, unique=True)
     provider_reference = models.CharField(max_length=120, blank=True)
     requested_by_id = models.UUIDField(null=True)
+    failure_code = models.CharField(max_length=60, blank=True, default="", db_default="")
+    asked_at = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(amount_micros__gt=0), name="refund_of_something")]
+        indexes = [
+            models.Index(
+                fields=["asked_at"], condition=Q(state__in=["created", "unknown"]), name="refund_to_ask"
+            ),
+        ]
 
 
 class DisputeState(models.TextChoices):
