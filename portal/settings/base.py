@@ -266,6 +266,9 @@ LOGGING = {
         # One line per RQ job at INFO costs milliseconds between two attempts (measured) and says nothing new.
         "rq.worker": {"level": "WARNING"},
         "django.request": {"level": "ERROR"},
+        # They would write down what is sent and answered.
+        "stripe": {"level": "WARNING"},
+        "python-alipay-sdk": {"level": "WARNING"},
     },
 }
 
@@ -289,6 +292,28 @@ CLOCK_TASKS = [
     "billing.services.invoice_run.close_due_periods",
 ]
 
+# Ways to pay. A provider is offered when it is named and its keys are there.
+PAYMENTS: dict[str, Any] = {
+    "PROVIDERS": env_list("PAYMENT_PROVIDERS", ""),
+    # Only portal.settings.embedded sets it: the provider with which no money moves.
+    "TEST_PROVIDER": False,
+    "TIMEOUT_S": env_int("PAYMENT_TIMEOUT_S", 10),
+    # In whole units of the account's currency.
+    "TOP_UP_MINIMUM": env_int("TOP_UP_MINIMUM", 10),
+    "TOP_UP_MAXIMUM": env_int("TOP_UP_MAXIMUM", 100_000),
+    "AUTOMATIC_TOP_UP_COOLDOWN_S": env_int("AUTOMATIC_TOP_UP_COOLDOWN_S", 3600),
+    "STRIPE_SECRET_KEY": env_text("STRIPE_SECRET_KEY", ""),
+    # Several while the secret is being changed.
+    "STRIPE_WEBHOOK_SECRETS": env_list("STRIPE_WEBHOOK_SECRETS", ""),
+    # Empty: Stripe's own.
+    "STRIPE_API_ADDRESS": env_text("STRIPE_API_ADDRESS", ""),
+    "ALIPAY_APP_ID": env_text("ALIPAY_APP_ID", ""),
+    # PEM, RSA2: ours to sign with, and Alipay's to check what it sends.
+    "ALIPAY_PRIVATE_KEY": env_text("ALIPAY_PRIVATE_KEY", ""),
+    "ALIPAY_PUBLIC_KEY": env_text("ALIPAY_PUBLIC_KEY", ""),
+    "ALIPAY_GATEWAY": env_text("ALIPAY_GATEWAY", "https://openapi.alipay.com/gateway.do"),
+}
+
 # What the product does, in numbers. A rule's own module reads these and nothing else repeats them.
 VOICEPOOL: dict[str, Any] = {
     "CPU_ENGINE": env_text("VOICEPOOL_CPU_ENGINE", "kokoro"),
@@ -301,6 +326,7 @@ VOICEPOOL: dict[str, Any] = {
     # A whole request with files: tts.audio.limits.MAX_UPLOAD_BYTES and room for the form around it.
     "UPLOAD_BYTES": env_int("UPLOAD_BYTES", 16 * 1024 * 1024),
     "FAILED_KEYS_PER_MINUTE": env_int("FAILED_KEYS_PER_MINUTE", 30),
+    "VOUCHER_TRIES_PER_MINUTE": env_int("VOUCHER_TRIES_PER_MINUTE", 10),
     "VOICES_PER_WORKSPACE": env_int("VOICES_PER_WORKSPACE", 50),
     "QUEUED_JOBS_PER_WORKSPACE": env_int("QUEUED_JOBS_PER_WORKSPACE", 20),
     "OPEN_STREAMS_PER_PROCESS": env_int("OPEN_STREAMS_PER_PROCESS", 24),

@@ -3,6 +3,7 @@
 import os
 
 os.environ.setdefault("VOICEPOOL_OUTBOX", "true")
+os.environ.setdefault("PAYMENT_PROVIDERS", "test")
 
 from portal.settings.base import *  # noqa: F403
 
@@ -13,3 +14,5 @@ ALLOWED_HOSTS = ["*"]
 # Straight from the tree, under their own names: nothing to collect before the first start, and an edit is seen at once.
 STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}  # noqa: F405
 WHITENOISE_USE_FINDERS = True
+# Marked as what it is on every page: no money moves.
+PAYMENTS["TEST_PROVIDER"] = True  # noqa: F405
