@@ -14,6 +14,7 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),
     path("api/v1/", include("portal.api_urls")),
+    path("billing/webhooks/", include("billing.webhooks.urls")),
     path("console/", include("portal.console.urls")),
     path("admin/", admin.site.urls),
     path("account/", include("portal.sign_up_urls")),

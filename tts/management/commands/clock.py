@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError, connection
 from django.utils.module_loading import import_string
 
+from billing.upkeep import MoneyUpkeep
 from tts.services.preset_samples import ensure_preset_samples
 from tts.services.sweep import sweep, sweep_thoroughly
 from tts.services.telemetry import TelemetryUpkeep
@@ -33,6 +34,7 @@ class Command(BaseCommand):
     _leading_on: object | None = None
     _ticks = 0
     _telemetry = TelemetryUpkeep()
+    _money = MoneyUpkeep()
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop_requested = threading.Event()
@@ -57,6 +59,7 @@ class Command(BaseCommand):
     def _every_few_seconds(self) -> None:
         self._ticks += 1
         self._telemetry.tick()
+        self._money.tick()
         if self._ticks % SAMPLES_EVERY_TICKS == 0 and settings.VOICEPOOL["PRESET_SAMPLES"]:
             ensure_preset_samples()
         if self._ticks % TASKS_EVERY_TICKS == 1:
