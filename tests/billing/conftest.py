@@ -7,6 +7,9 @@ import pytest
 
 from billing.models import PriceVersion
 from tests.billing.books import grant
+from tests.billing.payers import alipay, provider_server, stripe
+
+__all__ = ["alipay", "provider_server", "stripe"]
 
 
 @pytest.fixture
