@@ -37,7 +37,7 @@ END $$;
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('billing', '0010_quick_postings'),
+        ('billing', '0011_invoice_triggers'),
     ]
 
     operations = [
