@@ -23,12 +23,13 @@ LISTED = 100
 @dataclass(frozen=True)
 class Check:
     """`counted` and `differing` are queries; the second has (subject, expected, actual). `%(start)s` and `%(end)s` are
-    the day's ends, or those of all time."""
+    the day's ends, or those of all time. `differing_at_all`: a quicker one for all time."""
 
     name: str
     title: _StrPromise
     counted: str
     differing: str
+    differing_at_all: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,9 @@ CHECKS = (
             FROM billing_ledgerentry e JOIN billing_ledgertransaction t ON t.id = e.transaction_id
             WHERE t.created_at >= %(start)s AND t.created_at < %(end)s
             GROUP BY e.transaction_id HAVING SUM(e.amount_micros) <> 0""",
+        differing_at_all="""
+            SELECT transaction_id::text, 0, SUM(amount_micros)
+            FROM billing_ledgerentry GROUP BY transaction_id HAVING SUM(amount_micros) <> 0""",
     ),
     Check(
         name="balances_are_the_ledgers",
@@ -230,12 +234,13 @@ CHECKS = (
 def run(check: Check, *, day: date | None) -> Outcome:
     """Ask one question. Reads only."""
     times = _times(day)
+    differing = (check.differing_at_all if day is None else "") or check.differing
     with connection.cursor() as cursor:
         cursor.execute(f"{_MOVED} {check.counted}", times)
         looked_at = cursor.fetchone()[0]
         cursor.execute(
             # Of constants of this module and its like alone.
-            f"{_MOVED} SELECT *, COUNT(*) OVER () FROM ({check.differing}) AS found LIMIT {LISTED}",  # noqa: S608
+            f"{_MOVED} SELECT *, COUNT(*) OVER () FROM ({differing}) AS found LIMIT {LISTED}",  # noqa: S608
             times,
         )
         rows = cursor.fetchall()

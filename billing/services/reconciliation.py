@@ -33,6 +33,8 @@ def reconcile(
     with transaction.atomic():
         with transaction.get_connection().cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            # Sums over all of the ledger: in memory, not by way of the disk.
+            cursor.execute("SET LOCAL work_mem = '256MB'")
         for outcome in run_all((*CHECKS, *more), day=day):
             counts[outcome.check.name] = outcome.looked_at
             differing += outcome.differing
