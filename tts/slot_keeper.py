@@ -27,6 +27,7 @@ from tts.services.device_events import record_event
 from tts.services.slots import SlotView
 from tts.slot_worker import SlotAddress
 from tts.states import DeviceState
+from tts.time_account import TimeAccount
 from tts.warming import CANARY_TRIES, STATS_TIMEOUT_S, CanaryFailedError, Kept, Warmer
 
 logger = logging.getLogger(__name__)
@@ -72,13 +73,14 @@ class SlotKeeper:
         self._name = engine
         self._bind_next = bind_next
         self._kept: Kept | None = None
+        self.time = TimeAccount()
         self._warmer = Warmer(
             visible_device=visible_device,
             processes=set(),
             tell=self._event,
+            note_canary=self.time.add_canary,
             end=lambda process: self._end(process, grace_s=0),
         )
-        self._ready = False
         # No Event: it is set in a signal's handler, which may interrupt whoever holds an Event's lock.
         self._stopping = False
         self._doubted = False
@@ -90,7 +92,7 @@ class SlotKeeper:
     @property
     def ready(self) -> bool:
         """Whether the engine is warm and the slot may be given work."""
-        return self._ready and not self._stopping
+        return self.time.ready and not self._stopping
 
     @property
     def process(self) -> EngineProcess | None:
@@ -120,7 +122,7 @@ class SlotKeeper:
 
         While `in_use` is held. Ends this process when the engine cannot be killed.
         """
-        self._ready = False
+        self.time.ready = False
         with contextlib.suppress(DatabaseError):
             slots.slot_not_ready(**self._slot, restarted=True, reason=reason)
         self._let_go(grace_s=0)
@@ -160,7 +162,7 @@ class SlotKeeper:
             slots.hold_slot_back(**self._slot)
             return False
         quarantined = view.state == DeviceState.QUARANTINED
-        disowned = view.may_work and self._ready and not view.owned
+        disowned = view.may_work and self.time.ready and not view.owned
         drained = view.state == DeviceState.STOPPED and view.state_reason == health.DRAINED
         if quarantined or disowned or drained:
             return self._rest(doubted=not drained)
@@ -172,14 +174,14 @@ class SlotKeeper:
         if self._kept is None:
             self._bring_up_or_exit()
             return True
-        if not self._ready:
+        if not self.time.ready:
             self._offer(self._kept)
             return True
         return self._care(self._kept, view)
 
     def _rest(self, *, doubted: bool) -> bool:
         """The device is out: its engine gives the memory back, when it has ended what it speaks."""
-        self._ready = False
+        self.time.ready = False
         self._doubted = self._doubted or doubted
         if self._kept is None:
             return False
@@ -273,7 +275,7 @@ class SlotKeeper:
         """
         if self._stopping:
             return False
-        self._ready = False
+        self.time.ready = False
         slots.hold_slot_back(**self._slot)
         with self.in_use:
             if fresh is None:
@@ -321,7 +323,7 @@ class SlotKeeper:
         )
         if not taken:
             raise SupersededError
-        self._ready = True
+        self.time.ready = True
         if not self.ready:
             # Told so just now.
             slots.hold_slot_back(**self._slot)

@@ -36,7 +36,10 @@ class Kept:
 
 @dataclass(frozen=True)
 class Warmer:
-    """Brings up engine processes of one slot. `tell` adds to the device's timeline; `end` kills a process.
+    """Brings up engine processes of one slot.
+
+    `tell` adds to the device's timeline; `end` kills a process; `note_canary` is told the engine's time for each test
+    sentence.
 
     `processes` holds all that were started and not ended, so that another thread can end them.
     """
@@ -45,6 +48,7 @@ class Warmer:
     processes: set[EngineProcess]
     tell: Callable[[DeviceEventKind, str], None]
     end: Callable[[EngineProcess], None]
+    note_canary: Callable[[int], None]
 
     def warmed(self, name: str, *, started: EngineProcess | None, thorough: bool) -> Kept:
         """Load an engine and have it pass its test sentence; a second process has a second chance.
@@ -63,6 +67,7 @@ class Warmer:
             self.processes.add(process)
             try:
                 loaded, result = self._prove(process, thorough=thorough)
+                self.note_canary(result.gpu_ms)
                 if result.passed:
                     age = EngineAge(limits=Limits.from_environment(), started_at=timezone.localtime())
                     age.look(process.stats(STATS_TIMEOUT_S))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from django.db import DatabaseError, close_old_connections
 
 from tts.services import attempts, slots
+from tts.services.device_time import add_device_time
 from tts.services.slots import SlotView
 from tts.slot_keeper import EXIT_SUPERSEDED, SlotKeeper, SupersededError
 from tts.slot_worker import SlotAddress
@@ -63,6 +64,15 @@ class Watch:
         with self._attempt_lock:
             self._attempt_id = None
 
+    def note_time(self) -> None:
+        """Write down where the slot's time went since the last time."""
+        spent = self._keeper.time.take()
+        try:
+            add_device_time(device_id=self._address.device_id, spent=spent)
+        except DatabaseError:
+            self._keeper.time.put_back(spent)
+            raise
+
     def _say(self, event: threading.Event, attempt_id: uuid.UUID) -> None:
         """Set it for this attempt, if that is still the one that is spoken."""
         with self._attempt_lock:
@@ -79,6 +89,7 @@ class Watch:
                 close_old_connections()
                 self._on_tick()
                 self._beat()
+                self.note_time()
             except DatabaseError as error:
                 logger.warning("beat_failed", extra={"error": type(error).__name__})
 

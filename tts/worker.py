@@ -90,6 +90,8 @@ class Runner:
         self.watch.stop()
         self.late.make()
         self.keeper.stop()
+        with contextlib.suppress(DatabaseError):
+            self.watch.note_time()
 
     def bind_next(self) -> None:
         """Give this slot its next segment, when it is free."""
@@ -198,7 +200,8 @@ class Runner:
         """Whether it was spoken, and is still to be settled; every other end is settled here."""
         work = speaking.work
         try:
-            speaking.speak()
+            with self.keeper.time.working():
+                speaking.speak()
         except VoiceGone:
             attempts.fail_attempt(
                 work=work, error_code="voice_deleted", error_detail="", gpu_ms=0, blame_user=True

@@ -11,7 +11,7 @@ from tts.models.operations import (
     PoisonText,
 )
 from tts.models.segment import Segment
-from tts.models.telemetry import DeviceSample, Resolution
+from tts.models.telemetry import DeviceHour, DeviceSample, Resolution
 from tts.models.voice import Voice, VoiceKind
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "DeviceCommandState",
     "DeviceEvent",
     "DeviceEventKind",
+    "DeviceHour",
     "DeviceKind",
     "DeviceSample",
     "DeviceSlot",

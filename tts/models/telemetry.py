@@ -35,3 +35,19 @@ class DeviceSample(models.Model):
             # Old samples are found by their age, whatever their device.
             models.Index(fields=["resolution", "taken_at"], name="device_sample_age"),
         ]
+
+
+class DeviceHour(models.Model):
+    """Where a device's time went in an hour of UTC, by its workers' own clocks, all slots together.
+
+    Idle is what is left of `up_ms`; what of `worked_ms` was billed the usage records say.
+    """
+
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="hours")
+    hour = models.DateTimeField()
+    up_ms = models.BigIntegerField()
+    worked_ms = models.BigIntegerField()
+    canary_ms = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["device", "hour"], name="device_hour_once")]

@@ -58,4 +58,29 @@ CHECKS = (
             WHERE j.finished_at >= %(start)s AND j.finished_at < %(end)s
                 AND j.charged_micros NOT IN (h.captured_micros, h.captured_micros - h.refunded_micros)""",
     ),
+    Check(
+        name="devices_worked_as_long_as_recorded",
+        title=_("No device has more time on its records than its workers were at work"),
+        counted="SELECT COUNT(DISTINCT device_id) FROM tts_devicehour WHERE hour >= %(start)s AND hour < %(end)s",
+        # The workers' clocks are written down every two seconds: a worker that was killed takes that much with it, and
+        # so much may fall on the other side of midnight. Both measures are rounded to milliseconds, once an attempt.
+        differing="""
+            WITH worked AS (
+                SELECT device_id, SUM(worked_ms) AS ms FROM tts_devicehour
+                WHERE hour >= %(start)s AND hour < %(end)s GROUP BY device_id
+            ), used AS (
+                SELECT device_name, SUM(gpu_ms) AS ms, COUNT(*) AS attempts,
+                    COALESCE(SUM(gpu_ms) FILTER (WHERE started_at < %(start)s), 0) AS begun_before
+                FROM billing_usagerecord WHERE finished_at >= %(start)s AND finished_at < %(end)s GROUP BY device_name
+            ), starts AS (
+                SELECT device_id, COUNT(*) AS number FROM tts_deviceevent
+                WHERE kind IN ('registered', 'restarted', 'recycled')
+                    AND created_at >= %(start)s AND created_at < %(end)s GROUP BY device_id
+            )
+            SELECT d.name, worked.ms, used.ms
+            FROM used JOIN tts_device d ON d.name = used.device_name JOIN worked ON worked.device_id = d.id
+            LEFT JOIN starts ON starts.device_id = d.id
+            WHERE used.ms > worked.ms + used.begun_before + used.attempts
+                + 3000 * d.slots * (1 + COALESCE(starts.number, 0))""",
+    ),
 )

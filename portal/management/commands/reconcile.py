@@ -10,8 +10,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from billing.reconciliation.checks import Outcome
 from portal.books import reconcile_books
+from tts.selectors.device_time import device_times
 
 SHOWN = 3
+DEVICES_SHOWN = 10
 
 
 class Command(BaseCommand):
@@ -23,6 +25,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         day = _day(options["day"])
         run = reconcile_books(day=day, tell=self._tell)
+        self._tell_devices(day)
         over = f"{day}" if day else "everything"
         if run.differences:
             self.stdout.write(f"{run.differences} differences over {over}; see Money in the console.")
@@ -38,6 +41,17 @@ class Command(BaseCommand):
             )
         if outcome.differing > SHOWN:
             self.stdout.write(f"{'':21}and {outcome.differing - SHOWN:,} more")
+
+    def _tell_devices(self, day: date | None) -> None:
+        devices = device_times(day=day)
+        for device in devices[:DEVICES_SHOWN]:
+            self.stdout.write(
+                f"{'':8} {device.up_ms:>10,} ms up = {device.billed_ms:,} billed + {device.unbilled_ms:,} unbilled"
+                f" + {device.overhead_ms:,} around them + {device.canary_ms:,} test sentences"
+                f" + {device.idle_ms:,} idle  {device.device_name}"
+            )
+        if len(devices) > DEVICES_SHOWN:
+            self.stdout.write(f"{'':8} and {len(devices) - DEVICES_SHOWN} devices more")
 
 
 def _day(text: str) -> date | None:
