@@ -20,7 +20,7 @@ from billing.models import (
 )
 from billing.payments.base import DisputeReport
 from billing.services import automatic_top_up, grants, holds
-from billing.services.payment_settlement import move_invoice_payment
+from billing.services.payment_settlement import sync_invoice
 
 logger = logging.getLogger(__name__)
 
@@ -88,4 +88,4 @@ def _reinstate(payment: Payment, dispute: Dispute) -> None:
 
 def _move(payment: Payment, amount_micros: int) -> None:
     Payment.objects.filter(pk=payment.pk).update(disputed_micros=F("disputed_micros") + amount_micros)
-    move_invoice_payment(invoice_id=payment.invoice_id, amount_micros=-amount_micros)
+    sync_invoice(invoice_id=payment.invoice_id)

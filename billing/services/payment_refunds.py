@@ -28,7 +28,7 @@ from billing.payments import registry
 from billing.payments.base import ProviderRefused, ProviderUnreachable, RefundReport, ReportState
 from billing.services import grants, holds, ledger
 from billing.services.payment_requests import refund_request_of
-from billing.services.payment_settlement import move_invoice_payment
+from billing.services.payment_settlement import sync_invoice
 from portal.lib.clock import now
 from portal.lib.display import money_exact
 
@@ -131,7 +131,7 @@ def _book(refund: Refund, *, may_owe: bool) -> Refund:
 
 def _move(payment: Payment, amount_micros: int) -> None:
     Payment.objects.filter(pk=payment.pk).update(refunded_micros=F("refunded_micros") + amount_micros)
-    move_invoice_payment(invoice_id=payment.invoice_id, amount_micros=-amount_micros)
+    sync_invoice(invoice_id=payment.invoice_id)
 
 
 def _send(refund: Refund) -> None:

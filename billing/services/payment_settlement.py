@@ -6,8 +6,8 @@ import logging
 import uuid
 
 from django.db import transaction
-from django.db.models import F
-from django.db.models.functions import Now
+from django.db.models import BigIntegerField, F, Sum, Value
+from django.db.models.functions import Least, Now
 
 from billing.models import (
     GrantKind,
@@ -119,15 +119,23 @@ def settle(*, payment: Payment, reference: str) -> bool:
     )
     if booked != 1:
         raise RuntimeError("a payment was booked beside its account's lock")
-    if payment.invoice_id is not None:
-        move_invoice_payment(invoice_id=payment.invoice_id, amount_micros=payment.amount_micros)
+    sync_invoice(invoice_id=payment.invoice_id)
     if payment.purpose == PaymentPurpose.AUTOMATIC_TOP_UP:
         automatic_top_up.note_success(workspace_id=payment.workspace_id)
     logger.info("payment_booked", extra={"payment": payment.pk, "workspace": payment.workspace_id})
     return True
 
 
-def move_invoice_payment(*, invoice_id: uuid.UUID | None, amount_micros: int) -> None:
-    """Raise what was paid of an invoice, or lower it where the money went back. Call in the booking's transaction."""
-    if invoice_id is not None:
-        Invoice.objects.filter(pk=invoice_id).update(paid_micros=F("paid_micros") + amount_micros)
+def sync_invoice(*, invoice_id: uuid.UUID | None) -> None:
+    """Have an invoice say what was paid of it and is still ours, from its payments. Call in the booking's transaction,
+    under the account's lock. What was paid beyond what is due is credit, and no more.
+    """
+    if invoice_id is None:
+        return
+    kept = F("amount_micros") - F("refunded_micros") - F("disputed_micros")
+    paid = Payment.objects.filter(invoice_id=invoice_id, state=PaymentState.SUCCEEDED).aggregate(
+        total=Sum(kept)
+    )["total"]
+    Invoice.objects.filter(pk=invoice_id).update(
+        paid_micros=Least(F("due_micros"), Value(max(0, paid or 0), output_field=BigIntegerField()))
+    )

@@ -187,7 +187,10 @@ def record_payment(
 
 
 def _check_currency(workspace_id: uuid.UUID, currency: str, provider: PaymentProvider) -> None:
-    if not Workspace.objects.filter(pk=workspace_id).exists():
+    exists = Workspace.objects.filter(pk=workspace_id).exists()
+    # Money that is recorded may come for a workspace that was deleted with an open invoice.
+    was_here = provider.is_recorded and CreditAccount.objects.filter(pk=workspace_id).exists()
+    if not exists and not was_here:
         raise NotFound
     ledger.ensure_account(workspace_id=workspace_id)
     kept_in = CreditAccount.objects.values_list("currency", flat=True).get(pk=workspace_id)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from accounts.models import Workspace
 from billing.errors import (
     AmountInvalid,
     AmountNotPositive,
@@ -33,7 +34,7 @@ from billing.services import payment_methods
 from billing.services.payment_asking import ask_open_payments
 from billing.services.payment_refunds import refund_payment
 from billing.services.payments import begin_invoice_payment, record_payment
-from portal.lib.errors import DomainError
+from portal.lib.errors import DomainError, NotFound
 from tests.billing.books import all_books, assert_books_agree, at_once, balance
 from tests.billing.fake_provider import Mishap
 from tests.billing.fake_stripe_server import FakeStripe
@@ -132,7 +133,6 @@ def test_two_payments_of_one_invoice_are_not_begun(invoice: Invoice, stripe: Fak
         {"kind": InvoiceKind.CREDIT_NOTE},
         {"paid_micros": 50 * YUAN},
         {"due_micros": 0},
-        {"due_micros": -YUAN},
     ],
 )
 def test_what_is_not_due_is_not_paid(db: None, stripe: FakeStripe, changed: dict[str, Any]) -> None:
@@ -167,6 +167,26 @@ def test_a_refund_and_a_dispute_open_the_invoice_again(invoice: Invoice, stripe:
     deliver(stripe, "charge.dispute.funds_reinstated", dispute)
     assert paid_micros(invoice) == 40 * YUAN
     assert balance(invoice.workspace_id) == (40 * YUAN, 0)
+    assert_books_agree(invoice.workspace_id)
+
+
+def test_what_is_paid_twice_is_credit(invoice: Invoice, stripe: FakeStripe) -> None:
+    given_up = pay(invoice)
+    Payment.objects.update(state=PaymentState.EXPIRED)
+    transfer = record(invoice.workspace_id, amount_micros=60 * YUAN, invoice=invoice)
+    assert paid_micros(invoice) == 50 * YUAN
+    stripe.customer_pays(given_up.provider_reference)
+    deliver(stripe, "checkout.session.completed", stripe.things["cs_1"])
+    assert (paid_micros(invoice), balance(invoice.workspace_id)) == (50 * YUAN, (110 * YUAN, 0))
+    for amount, paid in ((60 * YUAN, 50 * YUAN), (50 * YUAN, 0)):
+        refund_payment(
+            payment_id=transfer.pk if amount == 60 * YUAN else given_up.pk,
+            amount_micros=amount,
+            reason="",
+            idempotency_key="r",
+            requested_by_id=None,
+        )
+        assert paid_micros(invoice) == paid
     assert_books_agree(invoice.workspace_id)
 
 
@@ -208,6 +228,17 @@ def test_cash_pays_an_invoice(db: None) -> None:
     invoice = make_invoice(make_workspace())
     record(invoice.workspace_id, provider_name="cash", amount_micros=50 * YUAN, invoice=invoice)
     assert paid_micros(invoice) == 50 * YUAN
+
+
+def test_a_deleted_workspace_still_pays_what_it_owes(db: None) -> None:
+    invoice = make_invoice(make_workspace())
+    record(invoice.workspace_id, reference="first", amount_micros=YUAN, idempotency_key="first")
+    Workspace.objects.all().delete()
+    record(invoice.workspace_id, amount_micros=50 * YUAN, invoice=invoice)
+    assert paid_micros(invoice) == 50 * YUAN
+    assert_books_agree(invoice.workspace_id)
+    with pytest.raises(NotFound):
+        record(uuid.uuid4(), reference="nobody's")
 
 
 @pytest.mark.parametrize(
