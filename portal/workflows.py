@@ -8,11 +8,18 @@ from django.db import transaction
 from accounts.models import User, Workspace
 from accounts.services.workspaces import create_personal_workspace
 from billing.services.grants import grant_welcome_credit
+from billing.services.plans import subscribe_to_default
 
 
 def open_account(*, user: User) -> Workspace:
-    """The new user's personal workspace. Holds no credit yet: an address must be verified first."""
-    return create_personal_workspace(user=user)
+    """The new user's personal workspace, on the plan that workspaces begin with.
+
+    Holds no credit yet: an address must be verified first.
+    """
+    with transaction.atomic():
+        workspace = create_personal_workspace(user=user)
+        subscribe_to_default(workspace_id=workspace.pk)
+    return workspace
 
 
 @transaction.atomic

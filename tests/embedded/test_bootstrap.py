@@ -10,8 +10,9 @@ from django.core.management import call_command
 
 from accounts.models import ApiKey, Membership, User
 from accounts.services.api_keys import find_active_key, revoke_api_key
-from billing.models import PriceVersion
+from billing.models import PriceVersion, Subscription
 from billing.selectors.balances import balance_of
+from billing.services.plans import ensure_first_plan
 from billing.services.prices import ensure_first_price
 from portal.management.commands.bootstrap import make_accounts
 from tts.engine.catalogue import PRESET_VOICES
@@ -117,3 +118,13 @@ def test_a_price_that_the_operator_set_is_not_joined_by_ours():
     PriceVersion.objects.update(number=7)
     ensure_first_price()
     assert list(PriceVersion.objects.values_list("number", flat=True)) == [7]
+
+
+def test_new_workspaces_begin_with_the_first_plan():
+    ensure_first_plan()
+    make_accounts(BOTH)
+    customer = User.objects.get(is_staff=False)
+    subscription = Subscription.objects.get(workspace_id=Membership.objects.get(user=customer).workspace_id)
+    assert subscription.plan_version.plan.code == "standard"
+    make_accounts(BOTH)
+    assert Subscription.objects.filter(workspace_id=subscription.workspace_id).count() == 1

@@ -1,4 +1,4 @@
-"""What must be there before the first visitor: tables, price, preset voices, operator, demonstration account.
+"""What must be there before the first visitor: tables, price, plan, preset voices, operator, demonstration account.
 
 Safe to run again at every start: what is there stays as it is, also when a person has changed it since.
 """
@@ -19,6 +19,7 @@ from django.db import transaction
 
 from accounts.models import User, Workspace
 from accounts.services.api_keys import create_api_key, find_active_key
+from billing.services.plans import ensure_first_plan
 from billing.services.prices import ensure_first_price
 from portal.workflows import open_account, welcome
 from tts.services.voices import ensure_preset_voices
@@ -39,7 +40,7 @@ class Command(BaseCommand):
             "--part",
             choices=["everything", "tables", "accounts"],
             default="everything",
-            help="tables: migrations, price and preset voices; accounts: operator and customer",
+            help="tables: migrations, price, plan and preset voices; accounts: operator and customer",
         )
         parser.add_argument(
             "--wait-for-input",
@@ -77,6 +78,7 @@ class Command(BaseCommand):
         # Standard output is for the answer alone.
         call_command("migrate", interactive=False, stdout=sys.stderr, skip_checks=True)
         ensure_first_price()
+        ensure_first_plan()
         ensure_preset_voices()
 
 
