@@ -279,3 +279,21 @@ class InvoicePdfUnavailable(DomainError):
         "PDF files cannot be made on this server: the operator has to install the Pango library. "
         "The invoice's page and its CSV file have the same amounts."
     )
+
+
+class PendingActDecided(DomainError):
+    code = "pending_act_decided"
+    status = 409
+    message = _("This was confirmed or declined before. Nothing was changed.")
+
+
+class SecondOperatorNeeded(DomainError):
+    code = "second_operator_needed"
+    status = 403
+    message = _("Another operator has to confirm what you asked for. Nothing was changed.")
+
+
+class PriceInvalid(DomainError):
+    code = "price_invalid"
+    status = 422
+    message = _("A price is an amount from zero up, in force from now or later. Nothing was changed.")

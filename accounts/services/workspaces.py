@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.db import transaction
+from django.db.models.functions import Now
 
 from accounts.models import Membership, Role, User, Workspace, WorkspaceKind
 
@@ -56,4 +57,21 @@ def put_limits_in_force(
         storage_bytes_limit=storage_bytes,
         longest_job_characters_limit=longest_job_characters,
         retention_days=retention_days,
+    )
+
+
+def suspend_workspace(*, workspace_id: uuid.UUID) -> bool:
+    """From now on its people and keys are refused; False, and nothing changed, when it is suspended or gone.
+
+    What it has queued is still spoken, and nothing is deleted.
+    """
+    return bool(
+        Workspace.objects.filter(pk=workspace_id, suspended_at__isnull=True).update(suspended_at=Now())
+    )
+
+
+def unsuspend_workspace(*, workspace_id: uuid.UUID) -> bool:
+    """Let it work again; False, and nothing changed, when it is not suspended or gone."""
+    return bool(
+        Workspace.objects.filter(pk=workspace_id, suspended_at__isnull=False).update(suspended_at=None)
     )

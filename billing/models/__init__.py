@@ -29,6 +29,7 @@ from billing.models.payment import (
     ProviderEvent,
     Refund,
 )
+from billing.models.pending_act import PendingAct, PendingActState
 from billing.models.plan import Plan, PlanVersion, Subscription
 from billing.models.price import PriceVersion
 from billing.models.usage import UsageDay, UsageRecord
@@ -64,6 +65,8 @@ __all__ = [
     "PaymentMethod",
     "PaymentPurpose",
     "PaymentState",
+    "PendingAct",
+    "PendingActState",
     "Plan",
     "PlanVersion",
     "PriceVersion",

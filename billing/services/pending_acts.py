@@ -1,0 +1,72 @@
+"""Acts that need a second operator: asked for by one, decided once by another."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.db.models.functions import Now
+
+from billing.errors import PendingActDecided, SecondOperatorNeeded
+from billing.models import PendingAct, PendingActState
+from portal.lib.errors import NotFound
+
+
+def ask_for(
+    *,
+    act_id: uuid.UUID,
+    act: str,
+    workspace_id: uuid.UUID,
+    amount_micros: int,
+    arguments: dict[str, Any],
+    reason: str,
+    requested_by_id: uuid.UUID,
+) -> bool:
+    """Store what is asked for; False, and nothing changed, when it was asked for before under this id."""
+    _act, made = PendingAct.objects.get_or_create(
+        pk=act_id,
+        defaults={
+            "act": act,
+            "workspace_id": workspace_id,
+            "amount_micros": amount_micros,
+            "arguments": arguments,
+            "reason": reason[:300],
+            "requested_by_id": requested_by_id,
+        },
+    )
+    return made
+
+
+def find(*, act_id: uuid.UUID) -> PendingAct:
+    """The act as it stands. Raises NotFound."""
+    found = PendingAct.objects.filter(pk=act_id).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+def confirm(*, act_id: uuid.UUID, decided_by_id: uuid.UUID) -> None:
+    """Mark it as confirmed: of all who try at once, one gets here. Call inside the transaction that does it, with the
+    credit account locked.
+
+    Raises:
+        SecondOperatorNeeded: it is their own.
+        PendingActDecided: somebody was first, or it is not there.
+    """
+    # Who asked never changes, so it may be read without a lock.
+    if PendingAct.objects.filter(pk=act_id, requested_by_id=decided_by_id).exists():
+        raise SecondOperatorNeeded
+    _decide(act_id, decided_by_id, PendingActState.CONFIRMED)
+
+
+def decline(*, act_id: uuid.UUID, decided_by_id: uuid.UUID) -> None:
+    """Mark it as declined; whoever asked may do so too. Raises PendingActDecided."""
+    _decide(act_id, decided_by_id, PendingActState.DECLINED)
+
+
+def _decide(act_id: uuid.UUID, decided_by_id: uuid.UUID, state: PendingActState) -> None:
+    decided = PendingAct.objects.filter(pk=act_id, state=PendingActState.OPEN).update(
+        state=state, decided_by_id=decided_by_id, decided_at=Now()
+    )
+    if not decided:
+        raise PendingActDecided
