@@ -18,7 +18,20 @@ ACT_LABELS: Final[dict[str, str | Promise]] = {
     **{f"device.{kind.value}": kind.label for kind in DeviceCommandKind},
     "job.cancel": _("Job canceled"),
     "job.refund": _("Job refunded"),
+    "customer.suspend": _("Customer suspended"),
+    "customer.unsuspend": _("Suspension ended"),
+    "customer.credit": _("Credit added"),
+    "customer.debit": _("Credit taken back"),
+    "customer.credit_limit": _("Credit limit set"),
+    "customer.plan": _("Plan changed"),
+    "price.add": _("New price"),
+    "plan.add": _("New version of a plan"),
+    "plan.move": _("Moved to a version of a plan"),
+    "books.reconcile": _("Books reconciled"),
+    "books.explain": _("Difference explained"),
 }
+# What becomes of an act that needs a second operator, before it is done.
+PENDING: Final[dict[str, str | Promise]] = {"asked": _("asked for"), "declined": _("declined")}
 STATES: Final = {"device": DeviceState, "job": JobState}
 
 
@@ -29,6 +42,8 @@ def act_label(act: str) -> str:
     asked, _dot, outcome = act.rpartition(".")
     if asked in ACT_LABELS and outcome in DeviceCommandState.values:
         return f"{ACT_LABELS[asked]}: {DeviceCommandState(outcome).label}"
+    if asked in ACT_LABELS and outcome in PENDING:
+        return f"{ACT_LABELS[asked]}: {PENDING[outcome]}"
     return act
 
 
@@ -41,6 +56,10 @@ def _plain(value: object) -> str:
     return "–" if value in (None, "") else str(value)
 
 
+def _yes_no(value: object) -> str:
+    return gettext("yes") if value else gettext("no")
+
+
 FIELDS: Final[dict[str, tuple[str | Promise, Callable[[Any], str]]]] = {
     "engine": (_("Engine"), _plain),
     "epoch": (_("Epoch"), _plain),
@@ -48,6 +67,22 @@ FIELDS: Final[dict[str, tuple[str | Promise, Callable[[Any], str]]]] = {
     "result": (_("Result"), _plain),
     "charged_micros": (_("Charged"), _money),
     "refunded_micros": (_("Refunded"), _money),
+    "amount_micros": (_("Amount"), _money),
+    "available_micros": (_("Available"), _money),
+    "credit_limit_micros": (_("Credit limit"), _money),
+    "suspended": (_("Suspended"), _yes_no),
+    "plan": (_("Plan"), _plain),
+    "number": (_("Number"), _plain),
+    "workspaces": (_("Workspaces"), _plain),
+    "day": (_("Day"), _plain),
+    "differences": (_("Differences"), _plain),
+    "effective_at": (_("In force from"), _plain),
+    "interactive_gpu_second_micros": (_("Interactive, a GPU-second"), _money),
+    "standard_gpu_second_micros": (_("Standard, a GPU-second"), _money),
+    "batch_gpu_second_micros": (_("Batch, a GPU-second"), _money),
+    "minimum_charge_micros": (_("Minimum charge"), _money),
+    "monthly_fee_micros": (_("Monthly fee"), _money),
+    "included_gpu_seconds": (_("Included GPU-seconds"), _plain),
 }
 
 

@@ -6,12 +6,15 @@ import uuid
 
 from django import forms
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.services.audit import record_act
+from billing.models import Hold
 from billing.services import holds
-from billing.services.refunds import refund_job
+from billing.services.refunds import refund_job, refund_part
 from portal.console.device_acts import reason_field
+from portal.console.money_fields import MicrosField
 from portal.lib.errors import Conflict, NotFound
 from tts.models import SynthesisJob
 from tts.services import wakeups
@@ -23,6 +26,16 @@ OBJECT_KIND = "job"
 
 class JobActForm(forms.Form):
     reason = reason_field()
+
+
+class RefundForm(forms.Form):
+    """How much (nothing: all that is left), why, and the form's own name: sent twice, it gives back once."""
+
+    amount = MicrosField(
+        label=_("Amount"), required=False, help_text=_("Empty: all that it cost and was not given back yet.")
+    )
+    reason = reason_field()
+    key = forms.UUIDField(widget=forms.HiddenInput, initial=uuid.uuid4, required=False)
 
 
 def _job(job_id: uuid.UUID) -> SynthesisJob:
@@ -59,11 +72,20 @@ def cancel_for_operator(*, job_id: uuid.UUID, actor: User, reason: str) -> None:
     wakeups.wake_job(job_id=job_id)
 
 
-def refund_for_operator(*, job_id: uuid.UUID, actor: User, reason: str) -> int:
-    """Give back all that an ended job cost; returns the micros. Locks the credit account, then the job.
+def refund_for_operator(
+    *,
+    job_id: uuid.UUID,
+    actor: User,
+    reason: str,
+    amount_micros: int | None = None,
+    idempotency_key: str = "",
+) -> int:
+    """Give back what an ended job cost, or `amount_micros` of it under a key; returns the micros, 0 when that key was
+    used before. Locks the credit account, then the job.
 
     Raises:
         NotFound; Conflict: the job has not ended, cost nothing, or was refunded before.
+        RefundTooHigh: that is more than is left of what it cost.
     """
     job = _job(job_id)
     with transaction.atomic():
@@ -71,10 +93,19 @@ def refund_for_operator(*, job_id: uuid.UUID, actor: User, reason: str) -> int:
         locked = SynthesisJob.objects.select_for_update(no_key=True).get(pk=job_id)
         if locked.state not in JOB_ENDED:
             raise Conflict
-        refunded_micros = refund_job(job_id=job_id)
-        if not refunded_micros:
-            raise Conflict
-        SynthesisJob.objects.filter(pk=job_id).update(charged_micros=0)
+        if amount_micros is None:
+            refunded_micros = refund_job(job_id=job_id)
+            if not refunded_micros:
+                raise Conflict
+        elif refund_part(
+            job_id=job_id, amount_micros=amount_micros, idempotency_key=idempotency_key, reason=reason
+        ):
+            refunded_micros = amount_micros
+        else:
+            return 0
+        hold = Hold.objects.get(job_id=job_id)
+        left_micros = hold.captured_micros - hold.refunded_micros
+        SynthesisJob.objects.filter(pk=job_id).update(charged_micros=left_micros)
         record_act(
             actor=actor,
             act="job.refund",
@@ -83,7 +114,7 @@ def refund_for_operator(*, job_id: uuid.UUID, actor: User, reason: str) -> int:
             object_name=_name(job),
             reason=reason,
             before={"charged_micros": locked.charged_micros},
-            after={"charged_micros": 0, "refunded_micros": refunded_micros},
+            after={"charged_micros": left_micros, "refunded_micros": refunded_micros},
         )
     wakeups.wake_job(job_id=job_id)
     return refunded_micros

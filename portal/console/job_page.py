@@ -86,7 +86,7 @@ def read_job(job_id: uuid.UUID, *, now: datetime) -> JobPage:
     transactions = transactions_of_job(job_id)
     hold = Hold.objects.filter(job_id=job_id).first()
     captured = hold.captured_micros if hold is not None else 0
-    refunded = any(transaction.kind == "refund" for transaction in transactions)
+    left = captured - hold.refunded_micros if hold is not None else 0
     closed = hold is not None and hold.state == HoldState.CLOSED
     return JobPage(
         job=job,
@@ -97,7 +97,7 @@ def read_job(job_id: uuid.UUID, *, now: datetime) -> JobPage:
         more_segments=more,
         money=[_money(transaction) for transaction in transactions],
         captured_micros=captured,
-        refundable_micros=captured if closed and not refunded else 0,
+        refundable_micros=left if closed else 0,
         audit=audit_of(object_kind="job", object_id=job_id),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import cast
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
@@ -14,10 +15,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import User
+from billing.errors import RefundTooHigh
+from portal.console import money_acts
 from portal.console.access import operators_only
-from portal.console.job_acts import JobActForm, cancel_for_operator, refund_for_operator
+from portal.console.job_acts import JobActForm, RefundForm, cancel_for_operator
 from portal.console.job_page import JobPage, read_job
 from portal.console.job_search import JOBS_PER_PAGE, JobSearchForm, find_jobs
+from portal.console.money_acts import Outcome
 from portal.console.pages import live
 from portal.console.selectors import rows_of
 from portal.lib.clock import database_now
@@ -66,28 +70,59 @@ def job_act(request: HttpRequest, job_id: uuid.UUID, act: str) -> HttpResponseBa
     if act not in (CANCEL, REFUND):
         raise Http404
     shown = read_job(job_id, now=database_now())
-    form = JobActForm(request.POST or None)
+    form: forms.Form = (JobActForm if act == CANCEL else RefundForm)(request.POST or None)
     offered = shown.is_live if act == CANCEL else shown.refundable_micros > 0
-    if request.method == "POST" and offered and form.is_valid():
-        _do(request, shown, act, form.cleaned_data["reason"])
+    if request.method == "POST" and offered and form.is_valid() and _do(request, shown, act, form):
         return redirect("console_job", job_id)
-    context = {"shown": shown, "act_name": act, "offered": offered, "form": form}
+    context = {
+        "shown": shown,
+        "act_name": act,
+        "offered": offered,
+        "form": form,
+        "limit_micros": money_acts.limit_micros(),
+    }
     template = "console/_job_act_form.html" if request.headers.get("HX-Request") else "console/job_act.html"
     return render(request, template, context, status=200 if offered or request.method != "POST" else 409)
 
 
-def _do(request: HttpRequest, shown: JobPage, act: str, reason: str) -> None:
-    """Do it and say so. What changed in the meantime is said too, and changes nothing."""
+def _do(request: HttpRequest, shown: JobPage, act: str, form: forms.Form) -> bool:
+    """Do it and say so; False where the form has to be filled in otherwise. What changed in the meantime is said too,
+    and changes nothing."""
     actor = cast(User, request.user)
     try:
         if act == CANCEL:
-            cancel_for_operator(job_id=shown.job.pk, actor=actor, reason=reason)
+            cancel_for_operator(job_id=shown.job.pk, actor=actor, reason=form.cleaned_data["reason"])
             messages.success(
                 request, _("The job is canceled. What it had not used of its hold is free again.")
             )
         else:
-            amount_micros = refund_for_operator(job_id=shown.job.pk, actor=actor, reason=reason)
-            amount = money_exact(amount_micros, shown.currency)
-            messages.success(request, _("%(amount)s was given back to the customer.") % {"amount": amount})
+            _refund(request, shown, form, actor)
+    except RefundTooHigh as error:
+        form.add_error("amount", error.text())
+        return False
     except (Conflict, JobAlreadyEnded, JobNotFound):
         messages.warning(request, _("The job had changed in the meantime. Nothing was done."))
+    return True
+
+
+def _refund(request: HttpRequest, shown: JobPage, form: forms.Form, actor: User) -> None:
+    amount_micros = form.cleaned_data["amount"] or shown.refundable_micros
+    outcome = money_acts.do_or_ask(
+        act=money_acts.MoneyAct(
+            id=form.cleaned_data["key"] or uuid.uuid4(),
+            act=money_acts.REFUND,
+            workspace_id=shown.job.workspace_id,
+            amount_micros=amount_micros,
+            reason=form.cleaned_data["reason"],
+            job_id=shown.job.pk,
+        ),
+        actor=actor,
+    )
+    amount = money_exact(amount_micros, shown.currency)
+    if outcome is Outcome.DONE:
+        messages.success(request, _("%(amount)s was given back to the customer.") % {"amount": amount})
+    elif outcome is Outcome.ASKED:
+        text = _("%(amount)s is above what one operator may do alone: another one has to confirm it.")
+        messages.info(request, text % {"amount": amount})
+    else:
+        messages.warning(request, _("This form was sent before. Nothing was done."))

@@ -10,7 +10,9 @@ from django.utils.translation import gettext, ngettext
 
 from portal.charts import Chart
 from portal.console.history import History, read_history
+from portal.console.money_page import open_difference_count
 from portal.console.overview_charts import overview_charts
+from portal.console.revenue import revenue_today
 from portal.console.selectors import (
     DeviceRow,
     FailureRow,
@@ -49,6 +51,7 @@ class Overview:
     queues: list[QueueRow]
     history: History
     charts: list[Chart]
+    revenue_today_micros: int
 
     @property
     def ready_count(self) -> int:
@@ -76,11 +79,15 @@ def read_overview() -> Overview:
     history = read_history(now=now)
     return Overview(
         fresh_at=now,
-        problems=problems_of(devices=devices, queues=queues, failures=history.failures),
+        problems=[
+            *problems_of(devices=devices, queues=queues, failures=history.failures),
+            *_money_problems(),
+        ],
         devices=devices,
         queues=queues,
         history=history,
         charts=overview_charts(now=now),
+        revenue_today_micros=revenue_today(now=now).net_micros,
     )
 
 
@@ -104,6 +111,19 @@ def problems_of(
         text = gettext("%(count)d attempts failed in the last hour.") % {"count": failed}
         problems.append(Problem(text, f"{reverse('console_log')}?kind=attempts&outcome=failed"))
     return problems
+
+
+def _money_problems() -> list[Problem]:
+    """What the nightly reconciliation found and nobody has explained."""
+    differences = open_difference_count()
+    if not differences:
+        return []
+    text = ngettext(
+        "The books differ in %(count)d place, and nobody has explained it.",
+        "The books differ in %(count)d places, and nobody has explained them.",
+        differences,
+    )
+    return [Problem(text % {"count": differences}, f"{reverse('console_money')}#books")]
 
 
 def _device_problems(devices: list[DeviceRow]) -> list[Problem]:

@@ -22,7 +22,10 @@ PLACES: tuple[tuple[str, str | Promise, str, bool], ...] = (
     ("console_devices", _("Devices"), "device", True),
     ("console_queue", _("Queue"), "queue", True),
     ("console_jobs", _("Jobs"), "history", True),
-    ("console_log", _("Log"), "document", True),
+    ("console_log", _("Log"), "document", False),
+    ("console_customers", _("Customers"), "account", False),
+    ("console_money", _("Money"), "billing", True),
+    ("console_prices", _("Settings"), "settings", False),
     ("console_audit", _("Audit"), "shield", False),
 )
 # Pages that belong to a place without having its address.
@@ -31,6 +34,17 @@ _BELONGS_TO = {
     "console_device_act": "console_devices",
     "console_job": "console_jobs",
     "console_job_act": "console_jobs",
+    "console_customer": "console_customers",
+    "console_customer_act": "console_customers",
+    "console_reconcile": "console_money",
+    "console_difference": "console_money",
+    "console_pending": "console_money",
+    "console_pending_act": "console_money",
+    "console_price_new": "console_prices",
+    "console_plans": "console_prices",
+    "console_plan_new": "console_prices",
+    "console_plan": "console_prices",
+    "console_plan_move": "console_prices",
 }
 
 
@@ -71,7 +85,7 @@ def chart_file(charts: Iterable[Chart], wanted: str) -> HttpResponseBase:
     """The numbers of one chart as a file. Raises Http404."""
     for chart in charts:
         if chart.id == wanted:
-            header = ["time", *(str(name) for name in chart.names)]
+            header = ["day" if chart.by_date else "time", *(str(name) for name in chart.names)]
             rows = ([moment, *cells] for moment, cells in chart.numbers())
             return csv_response(chart.id, header=header, rows=rows)
     raise Http404

@@ -28,6 +28,8 @@ register.inclusion_tag("partials/table_head.html")(table_head)
 
 LONG_NAME = re.compile(r"(GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}")
 SHORT_NAME = len("GPU-01234567")
+# Pages of what has none of its own.
+OBJECT_PAGES = {"price": "console_prices", "plan": "console_plans", "books": "console_money"}
 MODE_LABELS: dict[str, str | Promise] = {"plain": _("plain")}
 
 
@@ -52,6 +54,12 @@ def to_the_second(moment: datetime) -> SafeString:
 def clock_time(moment: datetime) -> SafeString:
     """`12:00:05`."""
     return _time_element(moment, form="%H:%M:%S", kind="clock")
+
+
+@register.filter
+def at(cells: list[str], place: int) -> str:
+    """The cell at a place, counted from 0."""
+    return cells[place]
 
 
 @register.filter
@@ -113,6 +121,10 @@ def audit_object(entry: AuditEntry) -> SafeString | str:
         address = reverse("console_device", args=[entry.object_id])
     elif entry.object_kind == "job":
         address = reverse("console_job", args=[entry.object_id])
+    elif entry.object_kind == "workspace":
+        address = reverse("console_customer", args=[entry.object_id])
+    elif entry.object_kind in OBJECT_PAGES:
+        address = reverse(OBJECT_PAGES[entry.object_kind])
     else:
         return name
     return format_html('<a class="console-name-line" id="audit-{}" href="{}">{}</a>', entry.pk, address, name)
