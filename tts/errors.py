@@ -94,6 +94,15 @@ class TooManyVoices(DomainError):
     message = _("Your workspace has %(limit)s voices, as many as it may. Delete one first.")
 
 
+class StorageFull(DomainError):
+    code = "storage_full"
+    status = 409
+    message = _(
+        "Your plan keeps %(limit)s of audio, and this does not fit beside what is there. Nothing was charged. "
+        "Delete jobs or voices that you need no more, or choose another plan."
+    )
+
+
 class PresetVoiceFixed(DomainError):
     code = "preset_voice_fixed"
     status = 403

@@ -289,6 +289,7 @@ CLOCK_TASKS = [
     "portal.metrics.counting.count_what_ended",
     "billing.services.alerts.watch",
     "portal.books.reconcile_yesterday",
+    "tts.services.retention.delete_expired_jobs",
     "billing.services.invoice_run.close_due_periods",
 ]
 

@@ -42,6 +42,7 @@ from tts.errors import (
     JobNotFound,
     JobTooLong,
     QueueFull,
+    StorageFull,
     TextBlocked,
     VoiceNotFound,
 )
@@ -121,6 +122,7 @@ class JobsView(ListView):
                 QueueFull,
                 JobTooLong,
                 DailyCharactersReached,
+                StorageFull,
                 BudgetReached,
                 TextBlocked,
                 NoPrice,

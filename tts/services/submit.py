@@ -32,6 +32,7 @@ from tts.models import Segment, SynthesisJob
 from tts.services.bind import bind_idle_slots
 from tts.services.blame import is_any_blocked
 from tts.services.quoting import Quote, quote
+from tts.services.stored import check_storage
 from tts.states import JOB_LIVE
 
 logger = logging.getLogger(__name__)
@@ -77,8 +78,9 @@ def submit_job(
     The same key with the same request returns the job that it made (`created` False). Locks the credit account.
 
     Raises:
-        IdempotencyKeyReused, IdempotencyKeyInvalid, QueueFull, InsufficientCredit, VoiceNotFound, WorkspaceSuspended,
-        TextBlocked, JobTooLong, DailyCharactersReached, and the refusals of tts.text. Nothing was changed then.
+        IdempotencyKeyReused, IdempotencyKeyInvalid, QueueFull, InsufficientCredit, BudgetReached, VoiceNotFound,
+        WorkspaceSuspended, TextBlocked, JobTooLong, DailyCharactersReached, StorageFull, and the refusals of tts.text.
+        Nothing was changed then.
     """
     if workspace.suspended_at is not None:
         raise WorkspaceSuspended
@@ -98,6 +100,7 @@ def submit_job(
     longest = workspace.longest_job_characters_limit
     if longest is not None and priced.characters > longest:
         raise JobTooLong(characters=priced.characters, limit=longest)
+    check_storage(workspace, adds_ms=priced.estimate_audio_ms)
     if is_any_blocked(part.text for part in priced.plan):
         raise TextBlocked
     job = _build_job(workspace, user, api_key, request, priced)

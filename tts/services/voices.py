@@ -25,6 +25,7 @@ from tts.engine.catalogue import PRESET_VOICES
 from tts.errors import ConsentRequired, NameInvalid, PresetVoiceFixed, TooManyVoices
 from tts.models import Voice, VoiceKind
 from tts.selectors.voices import voice_of
+from tts.services.stored import check_storage
 from tts.states import VoiceState
 
 logger = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ def create_voice(
     _check_room(workspace)
     clip = _inspect(upload)
     clip.require_usable()
+    check_storage(workspace, adds_ms=clip.duration_ms)
     voice = Voice(
         workspace=workspace,
         created_by=user,
