@@ -53,6 +53,17 @@ class WorkspaceSuspended(DomainError):
     )
 
 
+class MoneyRoleNeeded(DomainError):
+    """A member, but not one who may spend or arrange the workspace's money."""
+
+    code = "money_role_needed"
+    status = 403
+    message = _(
+        "Only the workspace’s owners and those who look after its bills may do this. Ask one of them. "
+        "Nothing was changed."
+    )
+
+
 class KeyNameInvalid(DomainError):
     code = "key_name_invalid"
     field = "name"

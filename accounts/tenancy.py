@@ -14,8 +14,9 @@ from django.http.response import HttpResponseBase
 from django.utils.functional import SimpleLazyObject
 from rest_framework.request import Request
 
-from accounts.errors import NoWorkspace, WorkspaceSuspended
+from accounts.errors import MoneyRoleNeeded, NoWorkspace, WorkspaceSuspended
 from accounts.models import Membership, User, Workspace, WorkspaceKind
+from accounts.selectors.people import looks_after_money
 from portal.lib.errors import NotFound
 
 Row = TypeVar("Row", bound=Model)
@@ -103,6 +104,25 @@ def require_workspace(request: HttpRequest | Request) -> Workspace:
         raise NoWorkspace
     if workspace.suspended_at is not None:
         raise WorkspaceSuspended
+    return workspace
+
+
+def may_manage_money(request: HttpRequest) -> bool:
+    """Whether who is signed in may spend and arrange the money of the workspace that the request acts for."""
+    workspace = workspace_of(request)
+    return workspace is not None and looks_after_money(cast(User, request.user), workspace.pk)
+
+
+def require_money_role(request: HttpRequest) -> Workspace:
+    """Like `require_workspace`, and refuses members who do not look after the workspace's money.
+
+    Raises:
+        NoWorkspace, WorkspaceSuspended
+        MoneyRoleNeeded
+    """
+    workspace = require_workspace(request)
+    if not may_manage_money(request):
+        raise MoneyRoleNeeded
     return workspace
 
 

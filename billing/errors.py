@@ -297,3 +297,17 @@ class PriceInvalid(DomainError):
     code = "price_invalid"
     status = 422
     message = _("A price is an amount from zero up, in force from now or later. Nothing was changed.")
+
+
+class LowBalanceInvalid(DomainError):
+    code = "low_balance_invalid"
+    status = 422
+    field = "below"
+    message = _("The notice comes below an amount of more than zero. Nothing was changed.")
+
+
+class TimeZoneUnknown(DomainError):
+    code = "time_zone_unknown"
+    status = 422
+    field = "time_zone"
+    message = _("There is no such time zone. Choose one of the list. Nothing was changed.")

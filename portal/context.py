@@ -60,10 +60,25 @@ PLACES = (
     ("studio", _("Studio"), "studio", True),
     ("voices", _("Voices"), "voices", True),
     ("history", _("History"), "history", True),
+    ("usage", _("Usage"), "usage", False),
+    ("billing", _("Billing"), "billing", True),
     ("developers", _("Developers"), "developers", True),
 )
 # Pages that belong to a place without having its address.
-_BELONGS_TO = {"voice": "voices", "voice_new": "voices", "job": "history", "log": "developers"}
+_BELONGS_TO = {
+    "voice": "voices",
+    "voice_new": "voices",
+    "job": "history",
+    "log": "developers",
+    "budget_set": "usage",
+    "ledger": "billing",
+    "plans": "billing",
+    "plan_change": "billing",
+    "billing_settings": "billing",
+    "billed_party_set": "billing",
+    "low_balance_set": "billing",
+    "time_zone_set": "billing",
+}
 
 
 class Frame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from portal import outbox, pages, switches
 from portal.logs import views as log_views
@@ -16,5 +16,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("legal/consent/", pages.consent_wording, name="consent_wording"),
     path("outbox/", outbox.outbox, name="outbox"),
     path("developers/log/", log_views.log, name="log"),
+    path("", include("portal.money.urls")),
     path("theme/", switches.set_theme, name="set_theme"),
 ]

@@ -16,6 +16,9 @@ class Balance:
     available_micros: int
     held_micros: int
     currency: str
+    # What was spent beyond all credit, and down to which debt work is begun.
+    owed_micros: int
+    credit_limit_micros: int
     # What the available money buys in the interactive class at today's price.
     affordable_gpu_ms: int
 
@@ -30,6 +33,8 @@ def balance_of(workspace_id: uuid.UUID) -> Balance:
         available_micros=account.available_micros,
         held_micros=account.held_micros,
         currency=account.currency,
+        owed_micros=account.owed_micros,
+        credit_limit_micros=account.credit_limit_micros,
         affordable_gpu_ms=affordable_gpu_ms(amount_micros=account.available_micros, rate=rate),
     )
 
@@ -38,3 +43,9 @@ def time_zone_of(workspace_id: uuid.UUID) -> str:
     """The zone in which the workspace's days and months begin."""
     zone = CreditAccount.objects.filter(pk=workspace_id).values_list("time_zone", flat=True).first()
     return zone or default_time_zone()
+
+
+def currency_of(workspace_id: uuid.UUID) -> str:
+    """What the workspace's money is counted in."""
+    found = CreditAccount.objects.filter(pk=workspace_id).values_list("currency", flat=True).first()
+    return found or CreditAccount().currency

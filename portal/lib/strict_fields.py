@@ -91,6 +91,13 @@ class StrictDateTimeField(serializers.DateTimeField):
         return super().to_internal_value(value)
 
 
+class StrictDateField(serializers.DateField):
+    def to_internal_value(self, value: Any) -> Any:
+        if not isinstance(value, str):
+            self.fail("invalid", format="YYYY-MM-DD")
+        return super().to_internal_value(value)
+
+
 def read_query(serializer_class: type[StrictSerializer], query: Mapping[str, str]) -> dict[str, Any]:
     """The checked query parameters of a list, but for the paginator's own.
 

@@ -117,6 +117,14 @@ def money_exact(amount_micros: int | None, currency: str) -> str:
 
 
 @register.filter
+def money_change(amount_micros: int, currency: str) -> str:
+    """What a movement did to an account, with its sign; a dash for nothing."""
+    if not amount_micros:
+        return "–"
+    return ("+" if amount_micros > 0 else "") + display.money_exact(amount_micros, currency)
+
+
+@register.filter
 def balance(amount_micros: int | None, currency: str) -> str:
     return "" if amount_micros is None else display.balance_text(amount_micros, currency)
 
