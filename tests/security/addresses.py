@@ -16,7 +16,13 @@ EXPRESSIONS = {
     r"/account/^password/reset/key/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$": "/account/password/reset/key/1-nonsense/",
 }
 # Parameters that name no tenant's row.
-HARMLESS = {"preset_key": "xiaohe", "content_type_id": "1", "device_id": "1", "act": "cancel"}
+HARMLESS = {
+    "preset_key": "xiaohe",
+    "content_type_id": "1",
+    "device_id": "1",
+    "act": "cancel",
+    "plan_code": "standard",
+}
 
 
 @dataclass(frozen=True)

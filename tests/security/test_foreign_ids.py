@@ -27,6 +27,8 @@ import accounts.forms
 import tts.api.serializers
 import tts.forms
 from accounts.models import ApiKey, User, Workspace
+from billing.models import BudgetScope
+from billing.services.budgets import set_budget
 from portal.lib.strict_fields import StrictUUIDField
 from tests.billing.books import grant
 from tests.cast import api_of, client_of
@@ -58,8 +60,14 @@ def estate(
     finish_job(done)
     api_of(alice)
     key = ApiKey.objects.get()
+    budget = set_budget(
+        workspace_id=alice_workspace.pk,
+        scope=BudgetScope.API_KEY,
+        subject_id=key.pk,
+        monthly_micros=10_000_000_000,
+    )
     return Estate(
-        ids={"voice_id": alices_voice.pk, "job_id": done.pk, "key_id": key.pk},
+        ids={"voice_id": alices_voice.pk, "job_id": done.pk, "key_id": key.pk, "budget_id": budget.pk},
         team=team,
         words=(
             "only Alice may",
@@ -84,7 +92,7 @@ def missing(name: str) -> uuid.UUID:
 
 # What a page's form sends along, so that sending it twice does not do it twice.
 TOKEN = uuid.UUID(int=7)
-MISSING: dict[str, object] = {name: missing(name) for name in ("voice_id", "job_id", "key_id")}
+MISSING: dict[str, object] = {name: missing(name) for name in ("voice_id", "job_id", "key_id", "budget_id")}
 
 
 @pytest.fixture(autouse=True)
@@ -202,7 +210,7 @@ def test_every_method_was_really_offered_to_somebody(estate: Estate, alice: User
     """The sweep would prove nothing if alice herself were refused."""
     api, pages = api_of(alice), client_of(alice)
     for address in with_ids():
-        if re.search(r"/(delete|revoke|cancel|rename|repeat|stream|events)/?$", address.template):
+        if re.search(r"/(delete|remove|revoke|cancel|rename|repeat|stream|events)/?$", address.template):
             continue
         if address.template.startswith("/console/"):
             continue  # operators', as the tests of the console show
@@ -235,6 +243,13 @@ INPUTS: list[tuple[str, str, str, Callable[[Any], str]]] = [
     ("POST", "/studio/", FORM, lambda ids: f"voice={ids['voice_id']}&text=Hello.&token={TOKEN}"),
     ("POST", "/studio/quote/", FORM, lambda ids: f"voice={ids['voice_id']}&text=Hello."),
     ("POST", "/workspace/", FORM, lambda ids: f"workspace={ids['workspace']}"),
+    ("GET", "/usage/?budget={budget_id}", FORM, lambda ids: ""),
+    (
+        "POST",
+        "/usage/budgets/",
+        FORM,
+        lambda ids: f"whose=api_key:{ids['key_id']}&monthly=1&at_the_end=refuse&warn_percent=80",
+    ),
 ]
 # Fields that hold an id of a tenant's row, by serializer or form; each has its request above.
 ID_FIELDS = {
