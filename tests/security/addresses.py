@@ -22,6 +22,7 @@ HARMLESS = {
     "device_id": "1",
     "act": "cancel",
     "plan_code": "standard",
+    "provider_name": "stripe",
 }
 
 
