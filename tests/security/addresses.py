@@ -23,6 +23,9 @@ HARMLESS = {
     "act": "cancel",
     "plan_code": "standard",
     "provider_name": "stripe",
+    "difference_id": "1",
+    "decision": "approve",
+    "code": "standard",
 }
 
 

@@ -67,7 +67,14 @@ def estate(
         monthly_micros=10_000_000_000,
     )
     return Estate(
-        ids={"voice_id": alices_voice.pk, "job_id": done.pk, "key_id": key.pk, "budget_id": budget.pk},
+        ids={
+            "voice_id": alices_voice.pk,
+            "job_id": done.pk,
+            "key_id": key.pk,
+            "budget_id": budget.pk,
+            "workspace_id": alice_workspace.pk,
+            "act_id": uuid.uuid4(),
+        },
         team=team,
         words=(
             "only Alice may",
@@ -92,7 +99,9 @@ def missing(name: str) -> uuid.UUID:
 
 # What a page's form sends along, so that sending it twice does not do it twice.
 TOKEN = uuid.UUID(int=7)
-MISSING: dict[str, object] = {name: missing(name) for name in ("voice_id", "job_id", "key_id", "budget_id")}
+MISSING: dict[str, object] = {
+    name: missing(name) for name in ("voice_id", "job_id", "key_id", "budget_id", "workspace_id", "act_id")
+}
 
 
 @pytest.fixture(autouse=True)
