@@ -78,6 +78,17 @@ _BELONGS_TO = {
     "billed_party_set": "billing",
     "low_balance_set": "billing",
     "time_zone_set": "billing",
+    "top_up": "billing",
+    "voucher_redeem": "billing",
+    "payments": "billing",
+    "payment": "billing",
+    "methods": "billing",
+    "method_save": "billing",
+    "automatic_set": "billing",
+    "test_payment": "billing",
+    "test_method": "billing",
+    "invoices": "billing",
+    "invoice": "billing",
 }
 
 

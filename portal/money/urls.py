@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from portal.money import billing_views, ledger_views, plan_views, settings_views, usage_views
+from portal.money import (
+    billing_views,
+    ledger_views,
+    method_views,
+    payment_views,
+    plan_views,
+    settings_views,
+    usage_views,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("usage/", usage_views.usage, name="usage"),
@@ -18,4 +26,17 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("billing/settings/billed/", settings_views.billed_party_set, name="billed_party_set"),
     path("billing/settings/notice/", settings_views.low_balance_set, name="low_balance_set"),
     path("billing/settings/time-zone/", settings_views.time_zone_set, name="time_zone_set"),
+    path("billing/top-up/", payment_views.top_up, name="top_up"),
+    path("billing/vouchers/", payment_views.voucher_redeem, name="voucher_redeem"),
+    path("billing/payments/", payment_views.payments, name="payments"),
+    # Providers send customers back to it: billing.services.payment_requests.
+    path("billing/payments/<uuid:payment_id>/", payment_views.payment, name="payment"),
+    path("billing/methods/", method_views.methods, name="methods"),
+    path("billing/methods/save/", method_views.method_save, name="method_save"),
+    path("billing/methods/<uuid:method_id>/default/", method_views.method_default, name="method_default"),
+    path("billing/methods/<uuid:method_id>/remove/", method_views.method_remove, name="method_remove"),
+    path("billing/automatic-top-up/", method_views.automatic_set, name="automatic_set"),
+    # Where the test provider sends customers: billing.payments.pretend.
+    path("billing/test-payment/<uuid:payment_id>/", method_views.test_payment, name="test_payment"),
+    path("billing/test-method/", method_views.test_method, name="test_method"),
 ]

@@ -27,7 +27,7 @@ import accounts.forms
 import tts.api.serializers
 import tts.forms
 from accounts.models import ApiKey, User, Workspace
-from billing.models import BudgetScope
+from billing.models import BudgetScope, Payment, PaymentMethod, PaymentPurpose
 from billing.services.budgets import set_budget
 from portal.lib.strict_fields import StrictUUIDField
 from tests.billing.books import grant
@@ -66,8 +66,25 @@ def estate(
         subject_id=key.pk,
         monthly_micros=10_000_000_000,
     )
+    paid = Payment.objects.create(
+        workspace_id=alice_workspace.pk,
+        provider="test",
+        purpose=PaymentPurpose.TOP_UP,
+        currency="CNY",
+        amount_micros=10_000_000_000,
+        idempotency_key="estate",
+    )
+    method = PaymentMethod.objects.create(
+        workspace_id=alice_workspace.pk,
+        provider="test",
+        provider_customer="alice",
+        provider_reference="alice-card",
+        label="Alice's card",
+    )
     return Estate(
         ids={
+            "payment_id": paid.pk,
+            "method_id": method.pk,
             "voice_id": alices_voice.pk,
             "job_id": done.pk,
             "key_id": key.pk,
@@ -80,6 +97,7 @@ def estate(
             "only Alice may",
             "Alice's voice",
             "Alice&#x27;s voice",
+            "s card",
             "Alice's own words",
             "alice@example.com",
             "Alice and Bob",
@@ -100,7 +118,17 @@ def missing(name: str) -> uuid.UUID:
 # What a page's form sends along, so that sending it twice does not do it twice.
 TOKEN = uuid.UUID(int=7)
 MISSING: dict[str, object] = {
-    name: missing(name) for name in ("voice_id", "job_id", "key_id", "budget_id", "workspace_id", "act_id")
+    name: missing(name)
+    for name in (
+        "voice_id",
+        "job_id",
+        "key_id",
+        "budget_id",
+        "workspace_id",
+        "act_id",
+        "payment_id",
+        "method_id",
+    )
 }
 
 
@@ -108,6 +136,7 @@ MISSING: dict[str, object] = {
 def _patience(settings: LazySettings) -> None:
     """The sweep asks more than any limit allows."""
     settings.VOICEPOOL = {**settings.VOICEPOOL, "REQUESTS_PER_MINUTE": 10**6, "SUBMITS_PER_MINUTE": 10**6}
+    settings.PAYMENTS = {**settings.PAYMENTS, "PROVIDERS": ["test"], "TEST_PROVIDER": True}
     settings.ACCOUNT_RATE_LIMITS = False
     cache.clear()
 
@@ -219,7 +248,9 @@ def test_every_method_was_really_offered_to_somebody(estate: Estate, alice: User
     """The sweep would prove nothing if alice herself were refused."""
     api, pages = api_of(alice), client_of(alice)
     for address in with_ids():
-        if re.search(r"/(delete|remove|revoke|cancel|rename|repeat|stream|events)/?$", address.template):
+        if re.search(
+            r"/(delete|remove|default|revoke|cancel|rename|repeat|stream|events)/?$", address.template
+        ):
             continue
         if address.template.startswith("/console/"):
             continue  # operators', as the tests of the console show
