@@ -21,7 +21,8 @@ CREATE TRIGGER invoice_kept BEFORE UPDATE OR DELETE ON billing_invoice
 CREATE FUNCTION billing_keep_invoice_lines() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (
-        SELECT 1 FROM changed JOIN billing_invoice i ON i.id = changed.invoice_id WHERE i.state = 'final'
+        SELECT 1 FROM billing_invoice
+        WHERE id = ANY (ARRAY(SELECT DISTINCT invoice_id FROM changed)) AND state = 'final'
     ) THEN
         RAISE EXCEPTION 'the invoice is final: % of its lines refused', TG_OP USING ERRCODE = 'restrict_violation';
     END IF;

@@ -22,8 +22,18 @@ from billing.periods import Period, local_day
 # How far back usage that came late is looked for: so many whole months before the period.
 LATE_MONTHS = 2
 
-# Positions go on after the fees'. `drafts` is what the caller makes of its arrays; see `_DRAFTS`.
+# Everything is looked up by index for one draft after the other, whatever the planner thinks of the tables' sizes: the
+# OFFSET keeps each inner query a whole. Positions go on after the fees'.
 _DRAFTS = "unnest(%(invoices)s::uuid[], %(workspaces)s::uuid[]) AS draft (invoice_id, workspace_id)"
+_SAID_BEFORE = """
+CROSS JOIN LATERAL (
+    SELECT line.kind, line.day, line.device_class, line.gpu_ms, line.audio_ms, line.amount_micros
+    FROM billing_invoice before JOIN billing_invoiceline line ON line.invoice_id = before.id
+    WHERE before.workspace_id = draft.workspace_id AND before.kind = 'invoice' AND before.state = 'final'
+        AND before.period_end >= %(late_from)s AND line.day BETWEEN %(late_from)s AND %(last_day)s
+    OFFSET 0
+) AS said
+"""
 _USAGE_AND_REFUNDS = f"""
 INSERT INTO billing_invoiceline (
     invoice_id, position, kind, day, device_class, description, gpu_ms, audio_ms, amount_micros
@@ -34,25 +44,26 @@ FROM (
     SELECT draft.invoice_id, each.kind, used.day, used.device_class,
         CASE each.kind WHEN 'usage' THEN used.gpu_ms ELSE 0 END AS gpu_ms,
         CASE each.kind WHEN 'usage' THEN used.audio_ms ELSE 0 END AS audio_ms,
-        CASE each.kind WHEN 'usage' THEN used.charged_micros ELSE -used.refunded_micros END AS amount
+        CASE each.kind WHEN 'usage' THEN used.charged ELSE -used.refunded END AS amount
     FROM {_DRAFTS}
-    JOIN billing_usageday used ON used.workspace_id = draft.workspace_id
-        AND used.day BETWEEN %(late_from)s AND %(last_day)s AND used.billable
+    CROSS JOIN LATERAL (
+        SELECT day, device_class, SUM(gpu_ms) AS gpu_ms, SUM(audio_ms) AS audio_ms, SUM(charged_micros) AS charged,
+            SUM(refunded_micros) AS refunded
+        FROM billing_usageday
+        WHERE workspace_id = draft.workspace_id AND day BETWEEN %(late_from)s AND %(last_day)s AND billable
+        GROUP BY day, device_class
+    ) AS used
     CROSS JOIN (VALUES ('usage'), ('refund')) AS each (kind)
     UNION ALL
     SELECT draft.invoice_id, said.kind, said.day, said.device_class, -said.gpu_ms, -said.audio_ms, -said.amount_micros
-    FROM {_DRAFTS}
-    JOIN billing_invoice before ON before.workspace_id = draft.workspace_id
-        AND before.kind = 'invoice' AND before.state = 'final'
-    JOIN billing_invoiceline said ON said.invoice_id = before.id
-        AND said.day BETWEEN %(late_from)s AND %(last_day)s AND said.kind IN ('usage', 'refund')
+    FROM {_DRAFTS} {_SAID_BEFORE} WHERE said.kind IN ('usage', 'refund')
 ) AS moved
 GROUP BY invoice_id, kind, day, device_class
 HAVING SUM(amount) <> 0
 """  # noqa: S608 - put together of constants
 
 # What given credit covered of that, by day: a record's charge is one transaction, named by its attempt, and a refund is
-# dated by itself. The inner aggregates keep each a look-up by index, whatever the planner thinks of the ledger's size.
+# dated by itself.
 _DISCOUNTS = f"""
 INSERT INTO billing_invoiceline (
     invoice_id, position, kind, day, device_class, description, gpu_ms, audio_ms, amount_micros
@@ -61,12 +72,19 @@ SELECT invoice_id, 100000 + row_number() OVER (PARTITION BY invoice_id ORDER BY 
     'discount', day, '', '', 0, 0, -SUM(given)
 FROM (
     WITH touched AS MATERIALIZED (
-        SELECT DISTINCT draft.invoice_id, draft.workspace_id, line.day
-        FROM {_DRAFTS} JOIN billing_invoiceline line ON line.invoice_id = draft.invoice_id AND line.day IS NOT NULL
+        SELECT draft.invoice_id, draft.workspace_id, line.day
+        FROM {_DRAFTS}
+        CROSS JOIN LATERAL (
+            SELECT DISTINCT day FROM billing_invoiceline WHERE invoice_id = draft.invoice_id AND day IS NOT NULL
+        ) AS line
     )
     SELECT touched.invoice_id, touched.day, covered.given
     FROM touched
-    JOIN billing_usagerecord record ON record.workspace_id = touched.workspace_id AND record.day = touched.day
+    CROSS JOIN LATERAL (
+        SELECT attempt_id FROM billing_usagerecord
+        WHERE workspace_id = touched.workspace_id AND day = touched.day AND charged_micros > 0
+        OFFSET 0
+    ) AS record
     CROSS JOIN LATERAL (
         SELECT COALESCE(SUM(use.amount_micros), 0) AS given
         FROM billing_ledgertransaction moved
@@ -74,21 +92,23 @@ FROM (
         JOIN billing_creditgrant credit ON credit.id = use.grant_id AND credit.kind <> 'paid'
         WHERE moved.idempotency_key = 'capture:' || record.attempt_id
     ) AS covered
-    WHERE record.charged_micros > 0
     UNION ALL
-    SELECT touched.invoice_id, touched.day, use.amount_micros
+    SELECT touched.invoice_id, touched.day, back.amount_micros
     FROM touched
-    JOIN billing_ledgertransaction moved ON moved.workspace_id = touched.workspace_id AND moved.kind = 'refund'
-        AND moved.created_at >= touched.day - 2 AND moved.created_at < touched.day + 3
-        AND billing_day(moved.workspace_id, moved.created_at) = touched.day
-    JOIN billing_grantuse use ON use.transaction_id = moved.id
-    JOIN billing_creditgrant credit ON credit.id = use.grant_id AND credit.kind <> 'paid'
+    CROSS JOIN LATERAL (
+        SELECT use.amount_micros
+        FROM billing_ledgertransaction moved
+        JOIN billing_grantuse use ON use.transaction_id = moved.id
+        JOIN billing_creditgrant credit ON credit.id = use.grant_id AND credit.kind <> 'paid'
+        WHERE moved.workspace_id = touched.workspace_id AND moved.kind = 'refund'
+            AND moved.created_at >= touched.day - 2 AND moved.created_at < touched.day + 3
+            AND billing_day(moved.workspace_id, moved.created_at) = touched.day
+        OFFSET 0
+    ) AS back
     UNION ALL
-    SELECT touched.invoice_id, touched.day, said.amount_micros
-    FROM touched
-    JOIN billing_invoice before ON before.workspace_id = touched.workspace_id
-        AND before.kind = 'invoice' AND before.state = 'final'
-    JOIN billing_invoiceline said ON said.invoice_id = before.id AND said.day = touched.day AND said.kind = 'discount'
+    SELECT draft.invoice_id, said.day, said.amount_micros
+    FROM {_DRAFTS} {_SAID_BEFORE}
+    WHERE said.kind = 'discount' AND (draft.invoice_id, said.day) IN (SELECT invoice_id, day FROM touched)
 ) AS moved
 GROUP BY invoice_id, day
 HAVING SUM(given) <> 0
