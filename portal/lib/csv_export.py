@@ -6,6 +6,7 @@ import csv
 import uuid
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, TypeVar
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -23,12 +24,12 @@ Response = TypeVar("Response", bound=HttpResponseBase)
 
 
 def cell(value: Any) -> str:
-    """A value as a cell: times in UTC, None as nothing, and no text that a spreadsheet would run."""
+    """A value as a cell: times in their zone (UTC as they are read), None as nothing, no text a spreadsheet runs."""
     if value is None:
         return ""
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds")
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, Decimal)):
         return str(value)
     text = str(value)
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text

@@ -269,6 +269,9 @@ LOGGING = {
         # They would write down what is sent and answered.
         "stripe": {"level": "WARNING"},
         "python-alipay-sdk": {"level": "WARNING"},
+        # Seven lines for each document that went well.
+        "weasyprint.progress": {"level": "WARNING"},
+        "fontTools": {"level": "WARNING"},
     },
 }
 
