@@ -101,7 +101,8 @@ def annex_pages(invoice: Invoice) -> Iterator[list[list[Any]]]:
 def _read(statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        return cursor.fetchall()
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def _bounds(invoice: Invoice) -> dict[str, Any]:

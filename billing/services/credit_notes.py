@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Sum
 
 from billing.errors import AmountNotPositive, CreditNoteTooHigh, NotAnInvoice, ReasonMissing
@@ -21,6 +21,7 @@ from billing.models import (
     TransactionKind,
 )
 from billing.services import holds, ledger
+from billing.services.invoice_paying import paying
 from billing.services.invoice_posting import next_numbers
 from portal.lib.clock import database_now
 from portal.lib.display import money_exact
@@ -109,31 +110,32 @@ def _make(invoice: Invoice, note_id: uuid.UUID, amount: int, reason: str) -> Inv
 
 
 def _give_back(invoice: Invoice, note: Invoice) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('billing.pay_first', %s, true)", [str(invoice.pk)])
     # A tax that prices contain was never booked apart from them.
     tax = 0 if invoice.tax_inclusive else note.tax_micros
     parts = [
         ("credit-note", TransactionKind.REFUND, LedgerAccount.REVENUE, note.total_micros - tax),
         ("credit-note-tax", TransactionKind.TAX, LedgerAccount.TAX, tax),
     ]
-    for name, kind, source, amount in parts:
-        if amount:
-            outcome = ledger.call(
-                "billing_add_grant(%s, %s, %s, %s, %s, NULL, %s, %s, %s, %s)",
-                [
-                    uuid.uuid4(),
-                    note.workspace_id,
-                    GrantKind.PAID.value,
-                    amount,
-                    GRANT_PRIORITY[GrantKind.PAID],
-                    kind.value,
-                    f"{name}:{note.pk}",
-                    source.value,
-                    note.reason,
-                ],
-            )
-            if outcome != "posted":
-                raise RuntimeError("a new credit note was posted before")
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('billing.pay_first', '', true)")
+    with paying(invoice.pk):
+        for name, kind, source, amount in parts:
+            if amount:
+                _post(note, f"{name}:{note.pk}", kind, source, amount)
+
+
+def _post(note: Invoice, key: str, kind: TransactionKind, source: LedgerAccount, amount: int) -> None:
+    outcome = ledger.call(
+        "billing_add_grant(%s, %s, %s, %s, %s, NULL, %s, %s, %s, %s)",
+        [
+            uuid.uuid4(),
+            note.workspace_id,
+            GrantKind.PAID.value,
+            amount,
+            GRANT_PRIORITY[GrantKind.PAID],
+            kind.value,
+            key,
+            source.value,
+            note.reason,
+        ],
+    )
+    if outcome != "posted":
+        raise RuntimeError("a new credit note was posted before")

@@ -20,7 +20,7 @@ from billing.models import (
 )
 from billing.payments.base import DisputeReport
 from billing.services import automatic_top_up, grants, holds
-from billing.services.payment_settlement import sync_invoice
+from billing.services.invoice_paying import paying, reopen
 
 logger = logging.getLogger(__name__)
 
@@ -76,16 +76,17 @@ def _reinstate(payment: Payment, dispute: Dispute) -> None:
     ).update(reinstated_at=Now())
     if not given:
         return
-    grants.grant(
-        workspace_id=payment.workspace_id,
-        amount_micros=dispute.amount_micros,
-        idempotency_key=f"dispute-won:{dispute.pk}",
-        kind=GrantKind.PAID,
-        ledger_kind=TransactionKind.DISPUTE_WON,
-    )
+    with paying(payment.invoice_id):
+        grants.grant(
+            workspace_id=payment.workspace_id,
+            amount_micros=dispute.amount_micros,
+            idempotency_key=f"dispute-won:{dispute.pk}",
+            kind=GrantKind.PAID,
+            ledger_kind=TransactionKind.DISPUTE_WON,
+        )
     _move(payment, -dispute.amount_micros)
 
 
 def _move(payment: Payment, amount_micros: int) -> None:
     Payment.objects.filter(pk=payment.pk).update(disputed_micros=F("disputed_micros") + amount_micros)
-    sync_invoice(invoice_id=payment.invoice_id)
+    reopen(invoice_id=payment.invoice_id, amount_micros=amount_micros)

@@ -27,8 +27,8 @@ from billing.models import CreditAccount, CreditGrant, Payment, PaymentState, Re
 from billing.payments import registry
 from billing.payments.base import ProviderRefused, ProviderUnreachable, RefundReport, ReportState
 from billing.services import grants, holds, ledger
+from billing.services.invoice_paying import reopen
 from billing.services.payment_requests import refund_request_of
-from billing.services.payment_settlement import sync_invoice
 from portal.lib.clock import now
 from portal.lib.display import money_exact
 
@@ -131,7 +131,7 @@ def _book(refund: Refund, *, may_owe: bool) -> Refund:
 
 def _move(payment: Payment, amount_micros: int) -> None:
     Payment.objects.filter(pk=payment.pk).update(refunded_micros=F("refunded_micros") + amount_micros)
-    sync_invoice(invoice_id=payment.invoice_id)
+    reopen(invoice_id=payment.invoice_id, amount_micros=amount_micros)
 
 
 def _send(refund: Refund) -> None:

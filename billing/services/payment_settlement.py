@@ -6,18 +6,17 @@ import logging
 import uuid
 
 from django.db import transaction
-from django.db.models import BigIntegerField, F, Sum, Value
-from django.db.models.functions import Least, Now
+from django.db.models.functions import Now
 
 from billing.models import (
     GrantKind,
-    Invoice,
     Payment,
     PaymentPurpose,
     PaymentState,
 )
 from billing.payments.base import PaymentReport, ReportState
 from billing.services import automatic_top_up, grants, holds, ledger, payment_methods
+from billing.services.invoice_paying import paying
 
 logger = logging.getLogger(__name__)
 OPEN = (PaymentState.CREATED, PaymentState.UNKNOWN)
@@ -98,12 +97,14 @@ def settle(*, payment: Payment, reference: str) -> bool:
     # Whoever came first has committed both by the time that the account's lock is ours.
     if Payment.objects.filter(pk=payment.pk, state=PaymentState.SUCCEEDED).exists():
         return False
-    grant_id = grants.grant(
-        workspace_id=payment.workspace_id,
-        amount_micros=payment.amount_micros,
-        idempotency_key=f"payment:{payment.pk}",
-        kind=GrantKind.PAID,
-    )
+    # Its own invoice before older ones; what is paid beyond what is owed is credit.
+    with paying(payment.invoice_id):
+        grant_id = grants.grant(
+            workspace_id=payment.workspace_id,
+            amount_micros=payment.amount_micros,
+            idempotency_key=f"payment:{payment.pk}",
+            kind=GrantKind.PAID,
+        )
     if grant_id is None:
         raise RuntimeError("a payment's credit was booked without the payment")
     booked = (
@@ -119,23 +120,7 @@ def settle(*, payment: Payment, reference: str) -> bool:
     )
     if booked != 1:
         raise RuntimeError("a payment was booked beside its account's lock")
-    sync_invoice(invoice_id=payment.invoice_id)
     if payment.purpose == PaymentPurpose.AUTOMATIC_TOP_UP:
         automatic_top_up.note_success(workspace_id=payment.workspace_id)
     logger.info("payment_booked", extra={"payment": payment.pk, "workspace": payment.workspace_id})
     return True
-
-
-def sync_invoice(*, invoice_id: uuid.UUID | None) -> None:
-    """Have an invoice say what was paid of it and is still ours, from its payments. Call in the booking's transaction,
-    under the account's lock. What was paid beyond what is due is credit, and no more.
-    """
-    if invoice_id is None:
-        return
-    kept = F("amount_micros") - F("refunded_micros") - F("disputed_micros")
-    paid = Payment.objects.filter(invoice_id=invoice_id, state=PaymentState.SUCCEEDED).aggregate(
-        total=Sum(kept)
-    )["total"]
-    Invoice.objects.filter(pk=invoice_id).update(
-        paid_micros=Least(F("due_micros"), Value(max(0, paid or 0), output_field=BigIntegerField()))
-    )

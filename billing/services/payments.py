@@ -21,6 +21,7 @@ from billing.errors import (
     PaymentReferenceMissing,
     PaymentReferenceUsed,
 )
+from billing.invoicing.amounts import payable
 from billing.models import (
     CreditAccount,
     Invoice,
@@ -87,6 +88,8 @@ def begin_invoice_payment(
 ) -> Payment:
     """Begin to pay what is due of a final invoice: on the provider's page, or with a saved method. As `begin_top_up`.
 
+    Part of a cent that is due is paid by a whole one; the rest of it is credit.
+
     Raises:
         InvoiceNotPayable: nothing is due, it is no final invoice, or another payment of it is on its way.
         NoPaymentMethod: the method is another workspace's, another provider's, or was removed.
@@ -107,7 +110,7 @@ def begin_invoice_payment(
             provider=provider.name,
             purpose=PaymentPurpose.INVOICE,
             currency=locked.currency,
-            amount_micros=locked.due_micros - locked.paid_micros,
+            amount_micros=payable(locked.due_micros - locked.paid_micros),
             idempotency_key=idempotency_key,
             invoice=locked,
             method=method,
@@ -127,7 +130,7 @@ def _check_invoice(invoice: Invoice) -> None:
         raise InvoiceNotPayable
     if invoice.payments.filter(state__in=payment_settlement.OPEN).exists():
         raise InvoiceNotPayable
-    coins_of(invoice.due_micros - invoice.paid_micros, invoice.currency)
+    coins_of(payable(invoice.due_micros - invoice.paid_micros), invoice.currency)
 
 
 def record_payment(

@@ -20,6 +20,7 @@ from billing.errors import (
     PaymentProviderUnknown,
     PaymentReferenceMissing,
     PaymentReferenceUsed,
+    RefundExceedsPayment,
 )
 from billing.models import (
     Invoice,
@@ -29,10 +30,13 @@ from billing.models import (
     PaymentMethod,
     PaymentPurpose,
     PaymentState,
+    TransactionKind,
 )
+from billing.payments.base import RefundReport, ReportState
 from billing.services import payment_methods
+from billing.services.debits import debit
 from billing.services.payment_asking import ask_open_payments
-from billing.services.payment_refunds import refund_payment
+from billing.services.payment_refunds import record_refund_made_there, refund_payment
 from billing.services.payments import begin_invoice_payment, record_payment
 from portal.lib.errors import DomainError, NotFound
 from tests.billing.books import all_books, assert_books_agree, at_once, balance
@@ -43,7 +47,7 @@ from tests.billing.test_automatic_top_up import save_card
 
 
 def make_invoice(workspace_id: uuid.UUID, **changed: Any) -> Invoice:
-    """A final invoice of which 50 yuan are due."""
+    """A final invoice of which 50 yuan are due, and owed by the wallet."""
     fields = {
         "workspace_id": workspace_id,
         "state": InvoiceState.FINAL,
@@ -56,7 +60,16 @@ def make_invoice(workspace_id: uuid.UUID, **changed: Any) -> Invoice:
         "total_micros": 50 * YUAN,
         "due_micros": 50 * YUAN,
     }
-    return Invoice.objects.create(**{**fields, **changed})
+    invoice = Invoice.objects.create(**{**fields, **changed})
+    if invoice.due_micros > invoice.paid_micros:
+        debit(
+            workspace_id=workspace_id,
+            amount_micros=invoice.due_micros - invoice.paid_micros,
+            kind=TransactionKind.FEE,
+            idempotency_key=f"invoice-fee:{invoice.pk}",
+            may_owe=True,
+        )
+    return invoice
 
 
 def pay(invoice: Invoice, key: str = "pay", method: PaymentMethod | None = None) -> Payment:
@@ -79,7 +92,7 @@ def test_an_invoice_is_paid_on_stripes_page(invoice: Invoice, stripe: FakeStripe
     for _ in range(2):
         deliver(stripe, "checkout.session.completed", stripe.things["cs_1"])
     assert paid_micros(invoice) == 50 * YUAN
-    assert balance(invoice.workspace_id) == (50 * YUAN, 0)
+    assert balance(invoice.workspace_id) == (0, 0)
     with pytest.raises(InvoiceNotPayable):
         pay(invoice, "again")
     assert_books_agree(invoice.workspace_id)
@@ -113,7 +126,7 @@ def test_a_declined_card_leaves_the_invoice_open(invoice: Invoice, stripe: FakeS
     method = save_card(stripe, invoice.workspace_id)
     stripe.declining.add(method.provider_reference)
     assert pay(invoice, method=method).failure_code == "card_declined"
-    assert (paid_micros(invoice), balance(invoice.workspace_id)) == (0, (0, 0))
+    assert (paid_micros(invoice), balance(invoice.workspace_id)) == (0, (-50 * YUAN, 0))
     stripe.declining.clear()
     assert pay(invoice, "another", method).state == PaymentState.SUCCEEDED
 
@@ -151,13 +164,8 @@ def test_another_workspaces_card_pays_nothing(invoice: Invoice, stripe: FakeStri
 def test_a_refund_and_a_dispute_open_the_invoice_again(invoice: Invoice, stripe: FakeStripe) -> None:
     method = save_card(stripe, invoice.workspace_id)
     payment = pay(invoice, method=method)
-    refund_payment(
-        payment_id=payment.pk,
-        amount_micros=10 * YUAN,
-        reason="",
-        idempotency_key="r",
-        requested_by_id=None,
-    )
+    there = RefundReport(reference="re_there", state=ReportState.SUCCEEDED, amount_micros=10 * YUAN)
+    assert record_refund_made_there(payment_id=payment.pk, report=there)
     assert paid_micros(invoice) == 40 * YUAN
     dispute = stripe.dispute(payment.provider_reference)
     dispute["amount"] = 4_000
@@ -166,8 +174,42 @@ def test_a_refund_and_a_dispute_open_the_invoice_again(invoice: Invoice, stripe:
     stripe.win(dispute)
     deliver(stripe, "charge.dispute.funds_reinstated", dispute)
     assert paid_micros(invoice) == 40 * YUAN
-    assert balance(invoice.workspace_id) == (40 * YUAN, 0)
+    assert balance(invoice.workspace_id) == (-10 * YUAN, 0)
     assert_books_agree(invoice.workspace_id)
+
+
+def give_back(payment: Payment, amount_micros: int) -> None:
+    refund_payment(
+        payment_id=payment.pk,
+        amount_micros=amount_micros,
+        reason="",
+        idempotency_key="r",
+        requested_by_id=None,
+    )
+
+
+def test_part_of_a_cent_is_paid_by_a_whole_one(db: None, stripe: FakeStripe) -> None:
+    invoice = make_invoice(make_workspace(), due_micros=50 * YUAN - 1)
+    method = save_card(stripe, invoice.workspace_id)
+    assert pay(invoice, method=method).amount_micros == 50 * YUAN
+    assert (paid_micros(invoice), balance(invoice.workspace_id)) == (50 * YUAN - 1, (1, 0))
+
+
+def test_money_without_an_invoice_pays_the_oldest_and_a_payment_its_own_first(
+    invoice: Invoice, stripe: FakeStripe
+) -> None:
+    older = invoice
+    newer = make_invoice(
+        older.workspace_id,
+        period_start=datetime(2026, 11, 1, tzinfo=UTC),
+        period_end=datetime(2026, 12, 1, tzinfo=UTC),
+    )
+    record(older.workspace_id, reference="own", idempotency_key="own", amount_micros=20 * YUAN, invoice=newer)
+    assert (paid_micros(older), paid_micros(newer)) == (0, 20 * YUAN)
+    record(older.workspace_id, amount_micros=60 * YUAN)
+    assert (paid_micros(older), paid_micros(newer)) == (50 * YUAN, 30 * YUAN)
+    assert pay(newer).amount_micros == 20 * YUAN
+    assert balance(older.workspace_id) == (-20 * YUAN, 0)
 
 
 def test_what_is_paid_twice_is_credit(invoice: Invoice, stripe: FakeStripe) -> None:
@@ -177,16 +219,13 @@ def test_what_is_paid_twice_is_credit(invoice: Invoice, stripe: FakeStripe) -> N
     assert paid_micros(invoice) == 50 * YUAN
     stripe.customer_pays(given_up.provider_reference)
     deliver(stripe, "checkout.session.completed", stripe.things["cs_1"])
-    assert (paid_micros(invoice), balance(invoice.workspace_id)) == (50 * YUAN, (110 * YUAN, 0))
-    for amount, paid in ((60 * YUAN, 50 * YUAN), (50 * YUAN, 0)):
-        refund_payment(
-            payment_id=transfer.pk if amount == 60 * YUAN else given_up.pk,
-            amount_micros=amount,
-            reason="",
-            idempotency_key="r",
-            requested_by_id=None,
-        )
-        assert paid_micros(invoice) == paid
+    assert (paid_micros(invoice), balance(invoice.workspace_id)) == (50 * YUAN, (60 * YUAN, 0))
+    # What paid the invoice was spent; what is left of both is credit, and can go back.
+    with pytest.raises(RefundExceedsPayment):
+        give_back(transfer, 60 * YUAN)
+    give_back(transfer, 10 * YUAN)
+    give_back(given_up, 50 * YUAN)
+    assert (paid_micros(invoice), balance(invoice.workspace_id)) == (50 * YUAN, (0, 0))
     assert_books_agree(invoice.workspace_id)
 
 
