@@ -49,6 +49,10 @@ class FakeProvider:
         """The next requests go wrong like this, one after the other."""
         self._mishaps.extend(mishaps)
 
+    def forget_mishaps(self) -> None:
+        """From now on all goes well."""
+        self._mishaps.clear()
+
     def answer(self, request: Request) -> Response:
         raise NotImplementedError
 

@@ -94,6 +94,12 @@ class FakeStripe(FakeProvider):
         """As Stripe does after 24 hours."""
         self._answers.clear()
 
+    def reset(self) -> None:
+        """As if nothing had ever happened there."""
+        self.things.clear()
+        self.forget_keys()
+        self.forget_mishaps()
+
     def _new(self, prefix: str, kind: str, **fields: Any) -> Fields:
         thing = {"id": f"{prefix}_{next(self._numbers)}", "object": kind, "livemode": False, **fields}
         self.things[thing["id"]] = thing

@@ -109,8 +109,8 @@ class Pool:
             **environment,
         )
 
-    def start_clock(self) -> Command:
-        return self._start("clock")
+    def start_clock(self, **environment: str) -> Command:
+        return self._start("clock", **environment)
 
     def stop(self) -> None:
         for process in self._processes:
