@@ -78,11 +78,34 @@ def refund_payment(
         RefundExceedsPayment: more than was paid and not given back, or than is left of its credit.
         AmountInvalid, AmountNotPositive, AmountTooPrecise, IdempotencyKeyReused
     """
+    refund = book_refund(
+        payment_id=payment_id,
+        amount_micros=amount_micros,
+        reason=reason,
+        idempotency_key=idempotency_key,
+        requested_by_id=requested_by_id,
+    )
+    return send_refund(refund)
+
+
+def book_refund(
+    *,
+    payment_id: uuid.UUID,
+    amount_micros: int,
+    reason: str,
+    idempotency_key: str,
+    requested_by_id: uuid.UUID | None,
+) -> Refund:
+    """The first half of `refund_payment`, for who has more to write down with it: take the credit out, and return the
+    refund. Then, outside of the transaction, `send_refund`; the clock does it where that is never come to.
+
+    Raises: as `refund_payment`.
+    """
     if type(amount_micros) is not int:
         raise AmountInvalid
     if amount_micros <= 0:
         raise AmountNotPositive
-    refund = _book(
+    return _book(
         Refund(
             payment=Payment.objects.get(pk=payment_id),
             amount_micros=amount_micros,
@@ -92,10 +115,23 @@ def refund_payment(
         ),
         may_owe=False,
     )
+
+
+def send_refund(refund: Refund) -> Refund:
+    """Have the provider pay out what was booked; returns the refund as it is then. Call outside of a transaction."""
     if refund.state == PaymentState.CREATED:
         _send(refund)
         refund.refresh_from_db()
     return refund
+
+
+def refund_of_key(*, payment_id: uuid.UUID, idempotency_key: str) -> Refund | None:
+    """The refund that was booked under this key."""
+    return (
+        Refund.objects.select_related("payment")
+        .filter(payment_id=payment_id, idempotency_key=f"{payment_id}:{idempotency_key}")
+        .first()
+    )
 
 
 @transaction.atomic

@@ -48,9 +48,11 @@ def create_batch(
     expires_at: datetime | None,
     credit_days: int | None,
     created_by_id: uuid.UUID,
+    batch_id: uuid.UUID | None = None,
 ) -> tuple[VoucherBatch, list[str]]:
     """Make vouchers, and return the batch with their codes: this once, for only their hashes are stored.
 
+    `batch_id`: of a form that may be sent twice; the second time the database refuses it (IntegrityError).
     `expires_at`: until when a code may be redeemed; `credit_days`: how long its credit lasts then. None: without end.
 
     Raises:
@@ -64,6 +66,7 @@ def create_batch(
     if (expires_at is not None and expires_at <= database_now()) or credit_days == 0:
         raise VoucherDatesInvalid
     batch = VoucherBatch.objects.create(
+        pk=batch_id or uuid.uuid4(),
         name=name,
         amount_micros=amount_micros,
         currency=currency,

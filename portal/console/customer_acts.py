@@ -14,18 +14,40 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User, Workspace
 from accounts.services.audit import record_act
 from accounts.services.workspaces import suspend_workspace, unsuspend_workspace
-from billing.models import PlanVersion
+from billing.models import CreditAccount, PlanVersion
+from billing.selectors.payments import payments_of
 from billing.selectors.plans import current_subscription
+from billing.services.holds import lock_account
+from billing.services.ledger import ensure_account
+from billing.services.payments import record_payment
 from billing.services.plans import subscribe
 from portal.console import money_acts
 from portal.console.money_acts import OBJECT_KIND
-from portal.console.money_fields import AmountForm, CreditLimitForm, MoneyActForm
+from portal.console.money_fields import AmountForm, CreditLimitForm, MicrosField, MoneyActForm
 from portal.console.plan_rows import versions_in_force
 from portal.lib.errors import Conflict
 
 SUSPEND: Final = "suspend"
 UNSUSPEND: Final = "unsuspend"
+PAYMENT: Final = "payment"
 PLAN: Final = "plan"
+
+
+class PaymentForm(MoneyActForm):
+    """Money that arrived: how, how much, by which name, and for what."""
+
+    provider = forms.ChoiceField(
+        label=_("How it came"), choices=[("bank_transfer", _("Bank transfer")), ("cash", _("Cash"))]
+    )
+    amount = MicrosField(label=_("Amount"))
+    reference = forms.CharField(
+        label=_("Reference"),
+        max_length=120,
+        help_text=_("The bank’s for the transfer, or the receipt’s number. Each is recorded once."),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    field_order = ("provider", "amount", "reference", "reason")
 
 
 class PlanForm(MoneyActForm):
@@ -85,6 +107,13 @@ ACTS: Final = {
             ),
             form=CreditLimitForm,
             money=money_acts.CREDIT_LIMIT,
+        ),
+        CustomerAct(
+            PAYMENT,
+            _("Record a payment"),
+            "billing",
+            _("The amount is booked as paid credit at once. What the customer owes is paid by it first."),
+            form=PaymentForm,
         ),
         CustomerAct(
             PLAN,
@@ -177,6 +206,40 @@ def change_plan(*, workspace: Workspace, version_id: str, actor: User, reason: s
         before={"plan": _plan_name(before.plan_version) if before is not None else ""},
         after={"plan": _plan_name(version)},
     )
+
+
+@transaction.atomic
+def record_for_operator(*, workspace: Workspace, form: PaymentForm, actor: User) -> bool:
+    """Book money that arrived; False, and nothing changed, when this form was sent before. Locks the credit account.
+
+    Raises:
+        PaymentReferenceUsed, AmountTooPrecise, CurrencyNotAccepted: it cannot be booked so.
+    """
+    values = form.cleaned_data
+    ensure_account(workspace_id=workspace.pk)
+    lock_account(workspace_id=workspace.pk)
+    key = f"operator:{values['key']}"
+    if payments_of(workspace).filter(idempotency_key=key).exists():
+        return False
+    payment = record_payment(
+        workspace_id=workspace.pk,
+        provider_name=values["provider"],
+        amount_micros=values["amount"],
+        currency=CreditAccount.objects.get(pk=workspace.pk).currency,
+        reference=values["reference"],
+        note=values["reason"],
+        recorded_by_id=actor.pk,
+        idempotency_key=key,
+    )
+    _record(
+        workspace,
+        actor,
+        "customer.payment",
+        values["reason"],
+        before={},
+        after={"amount_micros": payment.amount_micros, "provider": payment.provider},
+    )
+    return True
 
 
 def _plan_name(version: PlanVersion) -> str:

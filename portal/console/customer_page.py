@@ -21,12 +21,14 @@ from billing.models import (
     Hold,
     HoldState,
     LedgerTransaction,
+    Payment,
     PendingAct,
     PendingActState,
     Subscription,
     UsageDay,
 )
 from billing.periods import local_day
+from billing.selectors.payments import payments_of
 from billing.selectors.plans import current_subscription
 from portal.charts import Chart, Series, bar_chart
 from portal.console.customer_acts import CustomerAct, offered_acts
@@ -69,6 +71,7 @@ class CustomerPage:
     keys: list[ApiKey]
     grants: list[CreditGrant]
     holds: list[Hold]
+    payments: list[Payment]
     ledger: list[LedgerRow]
     ledger_page: PageOfRows[LedgerTransaction]
     usage: Chart
@@ -88,6 +91,14 @@ def find_workspace(workspace_id: uuid.UUID) -> Workspace:
     if workspace is None:
         raise NotFound
     return workspace
+
+
+def find_payment(payment_id: uuid.UUID) -> Payment:
+    """Raises NotFound."""
+    payment = Payment.objects.filter(pk=payment_id).first()
+    if payment is None:
+        raise NotFound
+    return payment
 
 
 def account_of(workspace_id: uuid.UUID) -> CreditAccount:
@@ -120,6 +131,7 @@ def read_customer(workspace_id: uuid.UUID, *, now: datetime, before: str = "") -
         keys=list(workspace.api_keys.defer("secret_sha256").order_by("-created_at")[:GRANTS_SHOWN]),
         # What is left stands above what was spent.
         grants=list(grants.order_by("is_spent", "priority", "expires_at", "-created_at")[:GRANTS_SHOWN]),
+        payments=list(payments_of(workspace)[:LINES_SHOWN]),
         holds=list(holds.order_by("created_at")[:LINES_SHOWN]),
         ledger=[_ledger_row(one) for one in ledger_page.rows],
         ledger_page=ledger_page,

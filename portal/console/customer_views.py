@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import User, Workspace
-from billing.errors import PlanNotInForce
+from billing.errors import AmountTooPrecise, PaymentReferenceUsed, PlanNotInForce
 from portal.console import money_acts
 from portal.console.access import operators_only
 from portal.console.customer_acts import (
@@ -22,9 +22,11 @@ from portal.console.customer_acts import (
     PLAN,
     SUSPEND,
     CustomerAct,
+    PaymentForm,
     change_plan,
     money_act,
     offered_acts,
+    record_for_operator,
     suspend,
     unsuspend,
 )
@@ -48,6 +50,7 @@ CUSTOMER_PARTS = (
     "customer-figures",
     "pending-rows",
     "hold-rows",
+    "payment-rows",
     "ledger-rows",
     "job-rows",
     "customer-audit-rows",
@@ -129,7 +132,12 @@ def _do(request: HttpRequest, workspace: Workspace, act: CustomerAct, form: Mone
                 form.cleaned_data["amount"],
             )
             return True
-        if act.slug == PLAN:
+        if isinstance(form, PaymentForm):
+            if record_for_operator(workspace=workspace, form=form, actor=actor):
+                messages.success(request, _("The payment is recorded."))
+            else:
+                messages.warning(request, _("This form was sent before. Nothing was done."))
+        elif act.slug == PLAN:
             change_plan(
                 workspace=workspace, version_id=form.cleaned_data["version"], actor=actor, reason=reason
             )
@@ -142,6 +150,9 @@ def _do(request: HttpRequest, workspace: Workspace, act: CustomerAct, form: Mone
             messages.success(request, _("The customer can work again."))
     except TooLittleLeft as error:
         form.add_error("amount", error.text())
+        return False
+    except (PaymentReferenceUsed, AmountTooPrecise) as error:
+        form.add_error(error.field or "amount", error.text())
         return False
     except (Conflict, PlanNotInForce):
         messages.warning(request, _("The customer had changed in the meantime. Nothing was done."))

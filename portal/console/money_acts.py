@@ -16,8 +16,8 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User, Workspace
 from accounts.services.audit import record_act
-from billing.models import CreditAccount, GrantKind, PendingAct, TransactionKind
-from billing.services import credit_limits, debits, grants, holds, ledger, pending_acts
+from billing.models import CreditAccount, GrantKind, Payment, PendingAct, TransactionKind
+from billing.services import credit_limits, debits, grants, holds, ledger, payment_refunds, pending_acts
 from portal.console.job_acts import refund_for_operator
 from portal.lib.errors import Conflict, DomainError, NotFound
 from tts.models import SynthesisJob
@@ -28,6 +28,7 @@ CREDIT: Final = "customer.credit"
 DEBIT: Final = "customer.debit"
 CREDIT_LIMIT: Final = "customer.credit_limit"
 REFUND: Final = "job.refund"
+PAYMENT_REFUND: Final = "payment.refund"
 
 
 class TooLittleLeft(DomainError):
@@ -45,7 +46,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class MoneyAct:
-    """What is to be done, to whom, and why. `id` makes it happen once; `job_id` where it is about a job."""
+    """What is to be done, to whom, and why. `id` makes it happen once; `job_id`, `payment_id`: what about."""
 
     id: uuid.UUID
     act: str
@@ -53,6 +54,7 @@ class MoneyAct:
     amount_micros: int
     reason: str
     job_id: uuid.UUID | None = None
+    payment_id: uuid.UUID | None = None
 
     @property
     def ledger_key(self) -> str:
@@ -91,13 +93,14 @@ def do_or_ask(*, act: MoneyAct, actor: User) -> Outcome:
         if needs_second(act):
             return _ask(act, actor)
         done = _DOING[act.act](act, actor)
-    if done and act.job_id is not None:
-        wakeups.wake_job(job_id=act.job_id)
+    if done:
+        _tell_others(act)
     return Outcome.DONE if done else Outcome.BEFORE
 
 
 def _ask(act: MoneyAct, actor: User) -> Outcome:
-    arguments: dict[str, Any] = {"job_id": str(act.job_id)} if act.job_id is not None else {}
+    about = {"job_id": act.job_id, "payment_id": act.payment_id}
+    arguments = {name: str(value) for name, value in about.items() if value is not None}
     made = pending_acts.ask_for(
         act_id=act.id,
         act=act.act,
@@ -126,9 +129,18 @@ def confirm(*, act_id: uuid.UUID, actor: User) -> MoneyAct:
         pending_acts.confirm(act_id=act_id, decided_by_id=actor.pk)
         if not _DOING[act.act](act, actor):
             raise Conflict
+    _tell_others(act)
+    return act
+
+
+def _tell_others(act: MoneyAct) -> None:
+    """What happens outside of the database, now that the act is stored there. If lost, others come back to it."""
     if act.job_id is not None:
         wakeups.wake_job(job_id=act.job_id)
-    return act
+    if act.payment_id is not None:
+        refund = payment_refunds.refund_of_key(payment_id=act.payment_id, idempotency_key=str(act.id))
+        if refund is not None:
+            payment_refunds.send_refund(refund)
 
 
 def decline(*, act_id: uuid.UUID, actor: User, reason: str) -> None:
@@ -147,7 +159,7 @@ def decline(*, act_id: uuid.UUID, actor: User, reason: str) -> None:
 
 
 def _act_of(pending: PendingAct) -> MoneyAct:
-    job_id = pending.arguments.get("job_id")
+    job_id, payment_id = pending.arguments.get("job_id"), pending.arguments.get("payment_id")
     return MoneyAct(
         id=pending.pk,
         act=pending.act,
@@ -155,6 +167,7 @@ def _act_of(pending: PendingAct) -> MoneyAct:
         amount_micros=pending.amount_micros,
         reason=pending.reason,
         job_id=uuid.UUID(job_id) if job_id else None,
+        payment_id=uuid.UUID(payment_id) if payment_id else None,
     )
 
 
@@ -258,9 +271,30 @@ def _refund(act: MoneyAct, actor: User) -> bool:
     return refunded > 0
 
 
+def _refund_payment(act: MoneyAct, actor: User) -> bool:
+    # Of a payment of this customer only.
+    of_customer = Payment.objects.filter(workspace_id=act.workspace_id)
+    payment = of_customer.filter(pk=act.payment_id).first() if act.payment_id is not None else None
+    if payment is None:
+        raise NotFound
+    if payment_refunds.refund_of_key(payment_id=payment.pk, idempotency_key=str(act.id)) is not None:
+        return False
+    before = _available(act)
+    payment_refunds.book_refund(
+        payment_id=payment.pk,
+        amount_micros=act.amount_micros,
+        reason=act.reason,
+        idempotency_key=str(act.id),
+        requested_by_id=actor.pk,
+    )
+    _moved(act, actor, before)
+    return True
+
+
 _DOING: Final[dict[str, Callable[[MoneyAct, User], bool]]] = {
     CREDIT: _credit,
     DEBIT: _debit,
     CREDIT_LIMIT: _credit_limit,
     REFUND: _refund,
+    PAYMENT_REFUND: _refund_payment,
 }

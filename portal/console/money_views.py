@@ -15,7 +15,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import User
-from billing.errors import DifferenceNotFound, PendingActDecided, RefundTooHigh, SecondOperatorNeeded
+from billing.errors import (
+    DifferenceNotFound,
+    PaymentNotRefundable,
+    PendingActDecided,
+    RefundExceedsPayment,
+    RefundTooHigh,
+    SecondOperatorNeeded,
+)
 from portal.console import money_acts
 from portal.console.access import operators_only
 from portal.console.books_acts import (
@@ -148,7 +155,14 @@ def _decide(request: HttpRequest, act_id: uuid.UUID, decision: str, form: Declin
         else:
             money_acts.decline(act_id=act_id, actor=actor, reason=form.cleaned_data["reason"])
             messages.success(request, _("Declined. Nothing was changed."))
-    except (SecondOperatorNeeded, PendingActDecided, TooLittleLeft, RefundTooHigh) as error:
+    except (
+        SecondOperatorNeeded,
+        PendingActDecided,
+        TooLittleLeft,
+        RefundTooHigh,
+        RefundExceedsPayment,
+        PaymentNotRefundable,
+    ) as error:
         messages.warning(request, error.text())
     except (Conflict, NotFound):
         messages.warning(request, _("What it is about had changed in the meantime. Nothing was done."))

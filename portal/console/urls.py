@@ -8,9 +8,11 @@ from portal.console import (
     job_views,
     log_views,
     money_views,
+    payment_views,
     plan_views,
     price_views,
     views,
+    voucher_views,
 )
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -34,6 +36,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("money/differences/<int:difference_id>/", money_views.difference, name="console_difference"),
     path("money/pending/", money_views.pending, name="console_pending"),
     path("money/pending/<uuid:act_id>/<slug:decision>/", money_views.pending_act, name="console_pending_act"),
+    path("money/vouchers/", voucher_views.vouchers, name="console_vouchers"),
+    path("money/vouchers/new/", voucher_views.voucher_new, name="console_voucher_new"),
+    path("money/vouchers/<uuid:batch_id>/void/", voucher_views.voucher_void, name="console_voucher_void"),
+    path("payments/<uuid:payment_id>/refund/", payment_views.payment_refund, name="console_payment_refund"),
     path("prices/", price_views.prices, name="console_prices"),
     path("prices/new/", price_views.price_new, name="console_price_new"),
     path("plans/", plan_views.plans, name="console_plans"),

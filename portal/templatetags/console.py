@@ -29,7 +29,12 @@ register.inclusion_tag("partials/table_head.html")(table_head)
 LONG_NAME = re.compile(r"(GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{27}")
 SHORT_NAME = len("GPU-01234567")
 # Pages of what has none of its own.
-OBJECT_PAGES = {"price": "console_prices", "plan": "console_plans", "books": "console_money"}
+OBJECT_PAGES = {
+    "price": "console_prices",
+    "plan": "console_plans",
+    "books": "console_money",
+    "voucher_batch": "console_vouchers",
+}
 MODE_LABELS: dict[str, str | Promise] = {"plain": _("plain")}
 
 
@@ -54,6 +59,12 @@ def to_the_second(moment: datetime) -> SafeString:
 def clock_time(moment: datetime) -> SafeString:
     """`12:00:05`."""
     return _time_element(moment, form="%H:%M:%S", kind="clock")
+
+
+@register.filter
+def act_words(act: str) -> str:
+    """What an act of the audit log is called."""
+    return act_label(act)
 
 
 @register.filter

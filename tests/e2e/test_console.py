@@ -21,6 +21,14 @@ CONSOLE = [
     "/console/jobs/",
     "/console/log/",
     "/console/log/?kind=requests",
+    "/console/customers/",
+    "/console/money/",
+    "/console/money/pending/",
+    "/console/money/vouchers/",
+    "/console/prices/",
+    "/console/prices/new/",
+    "/console/plans/",
+    "/console/plans/standard/",
     "/console/audit/",
 ]
 PLACES = [

@@ -91,6 +91,7 @@ def estate(
             "budget_id": budget.pk,
             "workspace_id": alice_workspace.pk,
             "act_id": uuid.uuid4(),
+            "batch_id": uuid.uuid4(),
         },
         team=team,
         words=(
@@ -126,6 +127,7 @@ MISSING: dict[str, object] = {
         "budget_id",
         "workspace_id",
         "act_id",
+        "batch_id",
         "payment_id",
         "method_id",
     )
