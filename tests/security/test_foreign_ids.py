@@ -79,7 +79,7 @@ def estate(
         provider="test",
         provider_customer="alice",
         provider_reference="alice-card",
-        label="Alice's card",
+        label="Alice card 4242",
     )
     return Estate(
         ids={
@@ -98,7 +98,7 @@ def estate(
             "only Alice may",
             "Alice's voice",
             "Alice&#x27;s voice",
-            "s card",
+            "Alice card 4242",
             "Alice's own words",
             "alice@example.com",
             "Alice and Bob",

@@ -160,6 +160,10 @@ class ReceiptLineSerializer(serializers.Serializer[Any]):
     gpu_ms = serializers.IntegerField()
     audio_ms = serializers.IntegerField()
     characters = serializers.IntegerField()
+    device_class = serializers.CharField(help_text="Of the device that spoke; empty until the try has ended.")
+    gpu_second = MoneySerializer(
+        allow_null=True, help_text="What a GPU-second of this try cost; null until it has ended."
+    )
     charged = MoneySerializer()
 
 
@@ -171,7 +175,9 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     audio_ms = serializers.IntegerField()
     charged = MoneySerializer()
     held = MoneySerializer()
-    gpu_second = MoneySerializer(help_text="The price of one GPU-second in the job's class.")
+    gpu_second = MoneySerializer(
+        help_text="The price of one GPU-second in the job's class; a class of device may have one of its own."
+    )
     price_version = serializers.IntegerField()
     lines = ReceiptLineSerializer(many=True)
 
@@ -300,6 +306,8 @@ def _receipt_json(receipt: Receipt) -> dict[str, Any]:
     for line in receipt.lines:
         values = dict(vars(line))
         values["charged"] = money(values.pop("charged_micros"), currency)
+        rate = values.pop("gpu_second_micros")
+        values["gpu_second"] = None if rate is None else money(rate, currency)
         lines.append(values)
     return {
         "characters": receipt.characters,

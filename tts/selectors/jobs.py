@@ -10,6 +10,7 @@ from django.db.models import Prefetch, QuerySet
 
 from accounts.models import Workspace
 from accounts.tenancy import owned_by
+from billing.models import UsageRecord
 from billing.selectors.prices import rate_for
 from tts.errors import JobNotFound
 from tts.models import Attempt, Segment, SynthesisJob
@@ -28,6 +29,9 @@ class ReceiptLine:
     audio_ms: int
     characters: int
     charged_micros: int
+    # The class of device that spoke and what its GPU-second cost; empty and None until the try has ended.
+    device_class: str
+    gpu_second_micros: int | None
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,14 @@ class Receipt:
     held_micros: int
     currency: str
     price_version: int
+    # The general price of the job's class; a class of device may have one of its own.
     gpu_second_micros: int
+
+    @property
+    def rates_differ(self) -> bool:
+        """Whether any of it was charged at another price than the general one."""
+        charged = {line.gpu_second_micros for line in self.lines if line.charged_micros}
+        return bool(charged - {self.gpu_second_micros, None})
 
 
 def jobs_of(
@@ -82,6 +93,13 @@ def receipt_of(job: SynthesisJob) -> Receipt:
         .select_related("device", "segment")
         .order_by("segment__index", "segment__part", "attempt_number")
     )
+    records = UsageRecord.objects.filter(job_id=job.pk)
+    rates = {
+        attempt_id: (device_class, gpu_second_micros)
+        for attempt_id, device_class, gpu_second_micros in records.values_list(
+            "attempt_id", "device_class", "gpu_second_micros"
+        )
+    }
     lines = [
         ReceiptLine(
             attempt_id=row.pk,
@@ -95,6 +113,8 @@ def receipt_of(job: SynthesisJob) -> Receipt:
             audio_ms=row.audio_ms,
             characters=row.segment.characters,
             charged_micros=row.charged_micros,
+            device_class=rates[row.pk][0] if row.pk in rates else "",
+            gpu_second_micros=rates[row.pk][1] if row.pk in rates else None,
         )
         for row in rows
     ]
