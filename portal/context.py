@@ -88,7 +88,6 @@ _BELONGS_TO = {
     "test_payment": "billing",
     "test_method": "billing",
     "invoices": "billing",
-    "invoice": "billing",
 }
 
 

@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from portal.money import (
     billing_views,
+    invoice_views,
     ledger_views,
     method_views,
     payment_views,
@@ -31,6 +32,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("billing/payments/", payment_views.payments, name="payments"),
     # Providers send customers back to it: billing.services.payment_requests.
     path("billing/payments/<uuid:payment_id>/", payment_views.payment, name="payment"),
+    path("billing/invoices/", invoice_views.invoices, name="invoices"),
+    path("billing/invoices/<uuid:invoice_id>.pdf", invoice_views.invoice_file, name="invoice_file"),
+    path("billing/invoices/<uuid:invoice_id>.csv", invoice_views.invoice_receipts, name="invoice_receipts"),
+    path("billing/invoices/<uuid:invoice_id>/pay/", invoice_views.invoice_pay, name="invoice_pay"),
     path("billing/methods/", method_views.methods, name="methods"),
     path("billing/methods/save/", method_views.method_save, name="method_save"),
     path("billing/methods/<uuid:method_id>/default/", method_views.method_default, name="method_default"),

@@ -13,6 +13,7 @@ import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -29,10 +30,13 @@ import tts.forms
 from accounts.models import ApiKey, User, Workspace
 from billing.models import BudgetScope, Payment, PaymentMethod, PaymentPurpose
 from billing.services.budgets import set_budget
+from billing.services.invoices import close_month
+from portal.lib.clock import now
 from portal.lib.strict_fields import StrictUUIDField
 from tests.billing.books import grant
 from tests.cast import api_of, client_of
 from tests.factories import finish_job, make_job, make_team, make_voice, personal_workspace
+from tests.pages.money import used
 from tests.security.addresses import Address, all_addresses
 from tests.security.rows import rows_but_for
 from tts import storage
@@ -81,8 +85,13 @@ def estate(
         provider_reference="alice-card",
         label="Alice card 4242",
     )
+    month_of_invoice = (now() - timedelta(days=40)).date()
+    used(alice_workspace.pk, month_of_invoice)
+    invoice = close_month(workspace_id=alice_workspace.pk, month=month_of_invoice)
+    assert invoice is not None
     return Estate(
         ids={
+            "invoice_id": invoice.pk,
             "payment_id": paid.pk,
             "method_id": method.pk,
             "voice_id": alices_voice.pk,
@@ -251,7 +260,7 @@ def test_every_method_was_really_offered_to_somebody(estate: Estate, alice: User
     api, pages = api_of(alice), client_of(alice)
     for address in with_ids():
         if re.search(
-            r"/(delete|remove|default|revoke|cancel|rename|repeat|stream|events)/?$", address.template
+            r"/(delete|remove|default|pay|revoke|cancel|rename|repeat|stream|events)/?$", address.template
         ):
             continue
         if address.template.startswith("/console/"):
