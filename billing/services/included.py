@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from datetime import datetime
 
@@ -17,6 +18,9 @@ from billing.selectors.prices import current_price, rate_for
 from billing.services import ledger
 from billing.services.invoice_lines import span_of
 from portal.lib.clock import database_now
+from portal.lib.errors import DomainError
+
+logger = logging.getLogger(__name__)
 
 # Whoever is on a plan that includes something, and was not given it for the month that it is there.
 _TO_GIVE = """
@@ -66,11 +70,25 @@ def grant_included(*, workspace_id: uuid.UUID, at: datetime | None = None) -> in
 
 
 def grant_all_included(*, at: datetime) -> int:
-    """Give every workspace what its plan includes in its month; returns to how many something was given."""
+    """Give every workspace what its plan includes in its month; returns to how many something was given.
+
+    A refusal, such as for want of a price, is logged and keeps nobody else waiting.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_TO_GIVE, {"moment": at})
         workspace_ids = [workspace_id for (workspace_id,) in cursor.fetchall()]
-    return sum(grant_included(workspace_id=workspace_id, at=at) > 0 for workspace_id in workspace_ids)
+    return sum(_grant_if_possible(workspace_id, at) for workspace_id in workspace_ids)
+
+
+def _grant_if_possible(workspace_id: uuid.UUID, at: datetime) -> bool:
+    try:
+        return grant_included(workspace_id=workspace_id, at=at) > 0
+    except DomainError as error:
+        # Nobody else waits for it: it is tried again in a minute.
+        logger.error(
+            "included_credit_refused", extra={"workspace_id": str(workspace_id), "error_code": error.code}
+        )
+        return False
 
 
 def _worth(gpu_seconds: int, rate: Rate) -> int:

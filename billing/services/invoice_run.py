@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from itertools import islice
 
-from django.db import connection
+from django.db import IntegrityError, connection
 
 from billing.services.included import grant_all_included
 from billing.services.invoices import close_months
@@ -87,12 +87,11 @@ def close_all(*, month: date, at: datetime) -> int:
 def _close_batch(workspace_ids: Sequence[uuid.UUID], month: date, at: datetime) -> int:
     try:
         return close_months(workspace_ids=workspace_ids, month=month, at=at)
-    except DomainError as error:
+    except (DomainError, IntegrityError, RuntimeError) as error:
         if len(workspace_ids) > 1:
             return sum(_close_batch([workspace_id], month, at) for workspace_id in workspace_ids)
-        logger.error(
-            "invoice_refused", extra={"workspace_id": str(workspace_ids[0]), "error_code": error.code}
-        )
+        code = error.code if isinstance(error, DomainError) else type(error).__name__
+        logger.error("invoice_refused", extra={"workspace_id": str(workspace_ids[0]), "error_code": code})
         return 0
 
 

@@ -274,10 +274,12 @@ class Money(RuleBasedStateMachine):
         before.update(expires_at=now() - timedelta(days=1))
         grants.expire_grants()
         before.update(expires_at=EXPIRY)
-        # What is held counts against what is spent first; nothing more than is available can go.
+        # What is held counts against what is spent first; nothing more than is available can go, but of what a plan
+        # includes: that ends whatever is owed.
         for credit in sorted((c for c in self.credits if c.expires and c.left), key=lambda c: c.order):
             ahead = sum(other.left for other in self.credits if other.order < credit.order)
-            gone = min(credit.left - max(0, self.held - ahead), credit.left, self.available)
+            most = credit.left if credit.kind == GrantKind.INCLUDED else self.available
+            gone = min(credit.left - max(0, self.held - ahead), credit.left, most)
             if gone > 0:
                 credit.left -= gone
                 self.outside -= gone

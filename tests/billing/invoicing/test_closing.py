@@ -12,6 +12,7 @@ from billing.errors import InvoiceCurrencyDiffers, LaterPeriodInvoiced, PeriodNo
 from billing.models import (
     BillingProfile,
     CreditAccount,
+    CreditGrant,
     GrantKind,
     Invoice,
     InvoiceLine,
@@ -303,3 +304,9 @@ def test_the_months_that_are_over_are_closed_once_the_oldest_first(customer: uui
     ]
     fees = LedgerTransaction.objects.filter(kind=TransactionKind.FEE)
     assert fees.count() == 3
+
+
+def test_without_a_price_nothing_is_included_and_months_are_closed_all_the_same(customer: uuid.UUID) -> None:
+    subscribed(customer, plan(YUAN, included_gpu_seconds=30), datetime(2025, 11, 1, tzinfo=UTC))
+    assert close_due_periods(at=AFTER) == 1
+    assert not CreditGrant.objects.filter(kind=GrantKind.INCLUDED).exists()
