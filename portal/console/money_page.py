@@ -16,15 +16,17 @@ from billing.models import (
     CreditAccount,
     CreditGrant,
     Difference,
+    Dispute,
     GrantKind,
     Hold,
     HoldState,
     LedgerEntry,
     Payment,
-    PaymentState,
     Reconciliation,
+    Refund,
 )
 from billing.reconciliation.checks import CHECKS
+from billing.selectors.payments import disputes, messages_in_trouble, open_refunds, unknown_payments
 from portal.charts import Chart
 from portal.console.pending_page import open_count
 from portal.console.revenue import revenue_by_day, revenue_chart
@@ -112,6 +114,9 @@ class MoneyPage:
     hold_count: int
     held_micros: int
     unknown_payments: list[tuple[Payment, str]]
+    payment_refunds: list[Refund]
+    disputes: list[Dispute]
+    messages_in_trouble: int
     refunds: list[RefundRow]
     pending_count: int
 
@@ -130,7 +135,7 @@ def read_money(*, now: datetime) -> MoneyPage:
     held = open_holds.aggregate(many=Count("pk"), amount=Sum("amount_micros"), used=Sum("captured_micros"))
     owed = CreditAccount.objects.aggregate(total=Sum("owed_micros"))["total"] or 0
     holds = list(open_holds.order_by("created_at")[:LISTED])
-    unknown = list(Payment.objects.filter(state=PaymentState.UNKNOWN).order_by("created_at")[:LISTED])
+    unknown = list(unknown_payments()[:LISTED])
     names = _names([*(hold.workspace_id for hold in holds), *(one.workspace_id for one in unknown)])
     return MoneyPage(
         books=books,
@@ -146,6 +151,9 @@ def read_money(*, now: datetime) -> MoneyPage:
         hold_count=held["many"],
         held_micros=(held["amount"] or 0) - (held["used"] or 0),
         unknown_payments=[(payment, names.get(payment.workspace_id, "")) for payment in unknown],
+        payment_refunds=list(open_refunds()[:LISTED]),
+        disputes=list(disputes()[:LISTED]),
+        messages_in_trouble=messages_in_trouble().count(),
         refunds=_refunds(),
         pending_count=open_count(),
     )

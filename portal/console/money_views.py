@@ -47,6 +47,8 @@ MONEY_PARTS = (
     "grant-rows",
     "hold-rows",
     "payment-rows",
+    "return-state",
+    "return-rows",
     "refund-rows",
 )
 CONFIRM = "confirm"

@@ -15,12 +15,14 @@ from accounts.models import AuditEntry, User, Workspace
 from billing.models import (
     CreditAccount,
     Difference,
+    Dispute,
     GrantKind,
     LedgerAccount,
     LedgerEntry,
     Payment,
     PaymentState,
     Reconciliation,
+    Refund,
     TransactionKind,
 )
 from billing.services import grants, holds, refunds
@@ -164,7 +166,18 @@ def test_a_payment_whose_end_is_not_known_is_listed(
             idempotency_key=reference,
             provider_reference=reference,
         )
+    unknown = Payment.objects.get(provider_reference="pi_unknown")
+    Dispute.objects.create(payment=unknown, provider_reference="dp_open", amount_micros=YUAN)
+    for state, key in ((PaymentState.UNKNOWN, "a"), (PaymentState.FAILED, "b")):
+        amount = 7 * YUAN if state == PaymentState.UNKNOWN else 9 * YUAN
+        Refund.objects.create(
+            payment=unknown, state=state, amount_micros=amount, reason="", idempotency_key=key
+        )
     page = operator_client.get("/console/money/").content.decode()
+    assert "dp_open" in page
+    assert "CN¥7.00" in page
+    assert "CN¥9.00" not in page
+    assert "Every message of the providers was worked on." in page
     assert "pi_unknown" in page
     assert "pi_failed" not in page
 
