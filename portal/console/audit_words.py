@@ -34,6 +34,14 @@ ACT_LABELS: Final[dict[str, str | Promise]] = {
     "books.reconcile": _("Books reconciled"),
     "books.explain": _("Difference explained"),
 }
+# What is asked for and not done yet.
+ASKED_LABELS: Final[dict[str, str | Promise]] = {
+    "customer.credit": _("Add credit"),
+    "customer.debit": _("Take credit back"),
+    "customer.credit_limit": _("Set the credit limit"),
+    "job.refund": _("Refund"),
+    "payment.refund": _("Refund the payment"),
+}
 # What becomes of an act that needs a second operator, before it is done.
 PENDING: Final[dict[str, str | Promise]] = {"asked": _("asked for"), "declined": _("declined")}
 STATES: Final = {"device": DeviceState, "job": JobState}
@@ -49,6 +57,11 @@ def act_label(act: str) -> str:
     if asked in ACT_LABELS and outcome in PENDING:
         return f"{ACT_LABELS[asked]}: {PENDING[outcome]}"
     return act
+
+
+def asked_label(act: str) -> str:
+    """What an act is called before it is done."""
+    return str(ASKED_LABELS.get(act, act))
 
 
 def _money(micros: object) -> str:

@@ -9,7 +9,7 @@ from django import forms
 
 from accounts.models import User, Workspace
 from billing.models import CreditAccount, PendingAct, PendingActState
-from portal.console.audit_words import act_label
+from portal.console.audit_words import asked_label
 from portal.console.device_acts import reason_field
 
 DECIDED_SHOWN: Final = 20
@@ -63,7 +63,7 @@ def pending_rows(acts: list[PendingAct], *, reader: User) -> list[PendingRow]:
     return [
         PendingRow(
             pending=act,
-            label=act_label(act.act),
+            label=asked_label(act.act),
             workspace_name=names.get(act.workspace_id, ""),
             currency=currencies.get(act.workspace_id, "CNY"),
             requested_by=emails.get(act.requested_by_id, ""),

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import AuditEntry
 from portal.charts import number_text, percent_text
-from portal.console.audit_words import act_label, change_words
+from portal.console.audit_words import act_label, asked_label, change_words
 from portal.console.device_reasons import reason_text
 from portal.console.pages import Place, places
 from portal.templatetags.tables import table_head
@@ -62,9 +62,9 @@ def clock_time(moment: datetime) -> SafeString:
 
 
 @register.filter
-def act_words(act: str) -> str:
-    """What an act of the audit log is called."""
-    return act_label(act)
+def asked_words(act: str) -> str:
+    """What an act is called that waits for a second operator."""
+    return asked_label(act)
 
 
 @register.filter
