@@ -311,3 +311,20 @@ class TimeZoneUnknown(DomainError):
     status = 422
     field = "time_zone"
     message = _("There is no such time zone. Choose one of the list. Nothing was changed.")
+
+
+class PlanFeeNotCovered(DomainError):
+    code = "plan_fee_not_covered"
+    status = 402
+    message = _(
+        "This plan costs %(fee)s a month, and %(available)s is available. Nothing was changed. Add credit first."
+    )
+
+
+class PlanNotLeftNow(DomainError):
+    code = "plan_not_left_now"
+    status = 409
+    message = _(
+        "The plan “%(plan)s” gives its credit at the beginning of each month, so it is left at a month's end. "
+        "Nothing was changed. Write to us, and we end it then."
+    )

@@ -5,18 +5,14 @@ In a thread of its own: a provider that does not answer must not keep the clock 
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable
-
-from django.db import connection
 
 from billing.services.grants import expire_grants
 from billing.services.inbox import work_inbox
 from billing.services.payment_asking import ask_open_payments, run_automatic_top_ups
 from billing.services.payment_refunds import ask_open_refunds
+from portal.lib.side_thread import SideThread, run_each
 
-logger = logging.getLogger(__name__)
 # What is done, and every how many ticks (seconds).
 STEPS: tuple[tuple[Callable[[], int], int], ...] = (
     (work_inbox, 1),
@@ -27,16 +23,14 @@ STEPS: tuple[tuple[Callable[[], int], int], ...] = (
 )
 
 
+def due_steps(tick: int) -> list[Callable[[], int]]:
+    """All steps whose turn it is at this tick."""
+    return [step for step, every in STEPS if tick % every == 0]
+
+
 def run_steps(tick: int) -> None:
     """All steps whose turn it is at this tick. One that fails does not keep the others from their turn."""
-    for step, every in STEPS:
-        if tick % every:
-            continue
-        try:
-            step()
-        except Exception:
-            # The next turn tries again; everything it does is done once, however often it is tried.
-            logger.exception("money_step_failed", extra={"step": step.__name__})
+    run_each(due_steps(tick))
 
 
 class MoneyUpkeep:
@@ -44,20 +38,9 @@ class MoneyUpkeep:
 
     def __init__(self) -> None:
         self._ticks = 0
-        self._running: threading.Thread | None = None
+        self.thread = SideThread("money")
 
     def tick(self) -> None:
         """Start the steps whose turn it is, unless those before are still at work. Returns at once."""
-        if self._running is not None and self._running.is_alive():
-            return
-        # A daemon: a clock that is told to stop does not wait for a provider. What was asked of one is asked again.
-        self._running = threading.Thread(target=self._run, args=[self._ticks], daemon=True, name="money")
-        self._ticks += 1
-        self._running.start()
-
-    @staticmethod
-    def _run(tick: int) -> None:
-        try:
-            run_steps(tick)
-        finally:
-            connection.close()
+        if self.thread.start(due_steps(self._ticks)):
+            self._ticks += 1

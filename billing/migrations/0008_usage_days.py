@@ -119,13 +119,27 @@ BEGIN
         '{revenue,available}'::varchar[], ARRAY[-p_amount, p_amount], true, p_reason
     );
     FOR u IN
-        SELECT use.grant_id, SUM(use.amount_micros) AS amount FROM billing_grantuse use
+        SELECT use.grant_id, SUM(use.amount_micros) AS amount, g.expires_at <= now() AS is_over
+        FROM billing_grantuse use
         JOIN billing_ledgertransaction t ON t.id = use.transaction_id
-        WHERE t.job_id = p_job GROUP BY use.grant_id HAVING SUM(use.amount_micros) > 0
+        JOIN billing_creditgrant g ON g.id = use.grant_id
+        WHERE t.job_id = p_job GROUP BY use.grant_id, g.expires_at HAVING SUM(use.amount_micros) > 0
         ORDER BY MAX(use.id) DESC
     LOOP
         v_back := LEAST(v_left, u.amount);
         EXIT WHEN v_back = 0;
+        IF u.is_over THEN
+            -- Given back into what has expired it would be gone within a minute: it lasts another month.
+            INSERT INTO billing_creditgrant (
+                id, workspace_id, kind, transaction_id, amount_micros, remaining_micros, priority, expires_at, is_spent,
+                created_at
+            ) VALUES (
+                gen_random_uuid(), v_workspace, 'promotional', v_transaction, v_back, v_back, 20,
+                now() + interval '30 days', false, clock_timestamp()
+            );
+            v_left := v_left - v_back;
+            CONTINUE;
+        END IF;
         UPDATE billing_creditgrant SET remaining_micros = remaining_micros + v_back, is_spent = false
         WHERE id = u.grant_id;
         INSERT INTO billing_grantuse (grant_id, transaction_id, amount_micros)

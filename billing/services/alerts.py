@@ -40,17 +40,26 @@ def raise_alerts() -> int:
 
 
 def mail_alerts() -> int:
-    """Mail what has not been mailed; returns how many. What the mail server refuses is tried again a minute later."""
+    """Mail what has not been mailed; returns how many. When the mail server is away, a minute later again."""
     sent = 0
     for alert in BillingAlert.objects.filter(mailed_at__isnull=True).order_by("created_at")[:MAILS_AT_ONCE]:
         try:
             for user in people_who_pay(alert.workspace_id):
-                _mail(alert, user)
+                _mail_unless_refused(alert, user)
         except (OSError, smtplib.SMTPException) as error:
-            logger.warning("alert_not_mailed", extra={"alert_id": alert.pk, "error": type(error).__name__})
-            continue
+            # Not this one alone: whoever cannot be reached for one mail is not tried for a hundred.
+            logger.warning("alerts_not_mailed", extra={"error": type(error).__name__})
+            break
         sent += BillingAlert.objects.filter(pk=alert.pk, mailed_at__isnull=True).update(mailed_at=Now())
     return sent
+
+
+def _mail_unless_refused(alert: BillingAlert, user: User) -> None:
+    """An address that the server does not take keeps nobody else from being told, and is not tried again."""
+    try:
+        _mail(alert, user)
+    except smtplib.SMTPRecipientsRefused:
+        logger.warning("alert_address_refused", extra={"alert_id": alert.pk, "user_id": user.pk})
 
 
 def watch() -> None:

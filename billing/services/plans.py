@@ -10,11 +10,12 @@ from django.db.models import Max
 from django.db.models.functions import Now
 
 from accounts.services.workspaces import put_limits_in_force
-from billing.errors import PlanNotInForce
+from billing.errors import PlanFeeNotCovered, PlanNotInForce, PlanNotLeftNow
 from billing.models import CreditAccount, Plan, PlanVersion, Subscription
 from billing.selectors.plans import current_subscription, default_plan_version
 from billing.services import ledger
 from portal.lib.clock import database_now
+from portal.lib.display import money_exact
 
 FIRST_PLAN = "standard"
 
@@ -82,6 +83,36 @@ def subscribe(
         retention_days=plan_version.retention_days,
     )
     return subscription
+
+
+@transaction.atomic
+def change_plan(*, workspace_id: uuid.UUID, plan_version: PlanVersion) -> Subscription:
+    """Put a workspace on another plan by its own wish. Locks the credit account.
+
+    The fee falls due at the month's end, and included credit is there at its beginning. So the month's fee has to be
+    there when a dearer plan begins, and a plan that includes credit is not left for a smaller one in the middle of a
+    month: only an operator does that.
+
+    Raises:
+        PlanFeeNotCovered, PlanNotLeftNow, PlanNotInForce. Nothing was changed.
+    """
+    ledger.ensure_account(workspace_id=workspace_id)
+    account = CreditAccount.objects.select_for_update(no_key=True).get(pk=workspace_id)
+    current = current_subscription(workspace_id)
+    if current is not None and current.plan_version_id == plan_version.pk:
+        return current
+    fee_now = current.plan_version.monthly_fee_micros if current is not None else 0
+    included_now = current.plan_version.included_gpu_seconds if current is not None else 0
+    leaves = plan_version.monthly_fee_micros < fee_now or plan_version.included_gpu_seconds < included_now
+    if current is not None and leaves and included_now:
+        raise PlanNotLeftNow(plan=current.plan_version.plan.name)
+    spendable = account.available_micros + account.credit_limit_micros
+    if plan_version.monthly_fee_micros > fee_now and spendable < plan_version.monthly_fee_micros:
+        raise PlanFeeNotCovered(
+            fee=money_exact(plan_version.monthly_fee_micros, account.currency),
+            available=money_exact(spendable, account.currency),
+        )
+    return subscribe(workspace_id=workspace_id, plan_version=plan_version)
 
 
 def subscribe_to_default(*, workspace_id: uuid.UUID) -> None:

@@ -11,9 +11,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.tenancy import may_manage_money, require_money_role, require_workspace
+from billing.errors import PlanFeeNotCovered, PlanNotLeftNow
 from billing.models import PlanVersion
 from billing.selectors.plans import current_subscription, offered_plans
-from billing.services.plans import subscribe
+from billing.services.plans import change_plan
 from portal.lib.errors import Conflict, NotFound
 from portal.money.plan_page import compared, plan_facts
 
@@ -53,7 +54,11 @@ def plan_change(request: HttpRequest, plan_code: str) -> HttpResponse:
         # The plan may have got another version while the question stood there.
         if request.POST.get("version") != str(version.pk):
             raise Conflict
-        subscribe(workspace_id=workspace.pk, plan_version=version)
+        try:
+            change_plan(workspace_id=workspace.pk, plan_version=version)
+        except (PlanFeeNotCovered, PlanNotLeftNow) as refused:
+            messages.error(request, refused.text())
+            return redirect("plans")
         messages.success(request, _("The plan is “%(name)s” from now on.") % {"name": version.plan.name})
         return redirect("plans")
     if current is not None and current.pk == version.pk:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import smtplib
 import uuid
 from datetime import UTC, datetime, timedelta
 
@@ -221,3 +222,42 @@ def test_months_begin_in_the_workspaces_own_time_zone() -> None:
     spent(workspace_id, 7, at=datetime(2026, 3, 31, 15, 59, tzinfo=UTC))
     days = UsageDay.objects.filter(workspace_id=workspace_id).order_by("day")
     assert [(str(row.day), row.charged_micros) for row in days] == [("2026-03-31", 7), ("2026-04-01", 5)]
+
+
+def test_an_address_that_is_refused_keeps_nobody_from_being_told_and_is_not_tried_again(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = "owner@example.com"
+    tried: list[str] = []
+
+    def send(subject: str, body: str, sender: object, recipients: list[str]) -> None:
+        tried.extend(recipients)
+        if refused in recipients:
+            raise smtplib.SMTPRecipientsRefused({refused: (550, b"no such user")})
+
+    monkeypatch.setattr("billing.services.alerts.send_mail", send)
+    workspace_budget(workspace.pk, 1)
+    spent(workspace.pk, 1)
+    raise_alerts()
+    assert (mail_alerts(), mail_alerts()) == (1, 0)
+    assert tried == ["owner@example.com", "bills@example.com"]
+
+
+def test_a_mail_server_that_is_away_is_asked_once_a_round_and_the_mail_is_kept(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def away(subject: str, body: str, sender: object, recipients: list[str]) -> None:
+        tried.extend(recipients)
+        raise ConnectionRefusedError
+
+    workspace_budget(workspace.pk, 1)
+    BillingProfile.objects.create(workspace_id=workspace.pk, low_balance_micros=20_000_000)
+    spent(workspace.pk, 1)
+    assert raise_alerts() == 2
+    with monkeypatch.context() as patched:
+        patched.setattr("billing.services.alerts.send_mail", away)
+        assert mail_alerts() == 0
+    assert tried == ["owner@example.com"]
+    assert mail_alerts() == 2

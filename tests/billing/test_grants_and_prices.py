@@ -9,13 +9,22 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from billing.errors import NoPrice
-from billing.models import LedgerAccount, LedgerTransaction, PriceVersion, UsageRecord
+from billing.models import (
+    CreditAccount,
+    CreditGrant,
+    LedgerAccount,
+    LedgerTransaction,
+    PriceVersion,
+    UsageRecord,
+)
 from billing.pricing import Rate
 from billing.selectors.balances import balance_of
 from billing.selectors.prices import current_price, rate_for
+from billing.services import grants
 from billing.services.grants import grant_welcome_credit
-from billing.services.holds import place_hold
+from billing.services.holds import capture, place_hold
 from billing.services.prices import ensure_first_price
+from billing.services.refunds import refund_job
 from billing.services.usage import record_usage
 from portal.lib.clock import now
 from tests.billing.books import all_books, assert_books_agree, at_once, balance, total
@@ -153,3 +162,37 @@ def test_usage_recorded_by_many_at_once_is_recorded_once() -> None:
     outcomes = at_once(8, lambda _: record_usage(usage(attempt_id=attempt_id)))
     assert sorted(map(str, outcomes)) == ["False"] * 7 + ["True"]
     assert UsageRecord.objects.count() == 1
+
+
+def test_what_was_paid_from_expired_credit_is_given_back_for_another_month(price: PriceVersion) -> None:
+    workspace_id, job_id = uuid.uuid4(), uuid.uuid4()
+    soon = now() + timedelta(hours=1)
+    grants.grant(workspace_id=workspace_id, amount_micros=100, idempotency_key="soon", expires_at=soon)
+    place_hold(workspace_id=workspace_id, job_id=job_id, amount_micros=100)
+    with transaction.atomic():
+        capture(job_id=job_id, attempt_id=uuid.uuid4(), amount_micros=60, last=True)
+    CreditGrant.objects.update(expires_at=now() - timedelta(hours=1))
+    grants.expire_grants()
+    assert balance(workspace_id) == (0, 0)
+    assert refund_job(job_id=job_id) == 60
+    grants.expire_grants()
+    assert balance(workspace_id) == (60, 0)
+    given_back = CreditGrant.objects.get(is_spent=False)
+    assert given_back.expires_at is not None
+    assert timedelta(days=29) < given_back.expires_at - now() <= timedelta(days=30)
+    assert_books_agree(workspace_id)
+
+
+def test_grants_that_cannot_expire_keep_no_other_from_it(
+    price: PriceVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grants, "EXPIRE_AT_ONCE", 2)
+    over = now() - timedelta(days=1)
+    for _ in range(3):
+        owes = uuid.uuid4()
+        grants.grant(workspace_id=owes, amount_micros=10, idempotency_key=str(owes), expires_at=over)
+        CreditAccount.objects.filter(pk=owes).update(available_micros=-5, owed_micros=15)
+    other = uuid.uuid4()
+    grants.grant(workspace_id=other, amount_micros=10, idempotency_key=str(other), expires_at=over)
+    assert grants.expire_grants() == 10
+    assert balance(other) == (0, 0)

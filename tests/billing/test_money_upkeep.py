@@ -80,19 +80,16 @@ def test_a_provider_that_does_not_answer_holds_nothing_up(stripe: FakeStripe, se
     stripe.mishap(Mishap.NOT_DONE_AND_UNANSWERED)
     money = MoneyUpkeep()
     money.tick()
-    first = money._running
-    assert first is not None
+    assert money.thread.is_busy
+    began = money.thread._running
     money.tick()
     # The second tick has come back while the first still waits for Stripe, and has begun nothing beside it.
-    assert money._running is first
-    first.join(30)
-    assert not first.is_alive()
+    assert money.thread._running is began
+    assert money.thread.wait(30)
     assert ProviderEvent.objects.get().processed_at is None
     their_turn()
     money.tick()
-    second = money._running
-    assert second is not None
-    second.join(30)
+    assert money.thread.wait(30)
     assert balance(workspace_id) == (50 * YUAN, 0)
     assert threading.active_count() < 50
 

@@ -10,13 +10,19 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.models import Workspace
-from billing.errors import PlanNotInForce
+from billing.errors import PlanFeeNotCovered, PlanNotInForce, PlanNotLeftNow
 from billing.models import Plan, PlanVersion, PriceVersion, Subscription
 from billing.selectors.plans import current_subscription, offered_plans, subscriptions_within
 from billing.selectors.prices import current_price, highest_rate, rate_for
-from billing.services.plans import add_plan_version, ensure_first_plan, subscribe, subscribe_to_default
+from billing.services.plans import (
+    add_plan_version,
+    change_plan,
+    ensure_first_plan,
+    subscribe,
+    subscribe_to_default,
+)
 from portal.lib.clock import now
-from tests.billing.books import at_once
+from tests.billing.books import all_books, at_once, grant
 
 pytestmark = pytest.mark.django_db
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -111,6 +117,35 @@ def test_offered_are_the_versions_in_force_the_cheapest_first() -> None:
     plan_version("small", monthly_fee_micros=1, effective_at=now() + timedelta(days=1))
     assert [version.plan.code for version in offered_plans()] == ["small", "big"]
     assert offered_plans()[0].pk == cheap.pk
+
+
+# -- By a customer's own wish --------------------------------------------------------------------------------
+
+
+def test_a_dearer_plan_begins_where_its_fee_is_there(workspace_id: uuid.UUID) -> None:
+    dear = plan_version("dear", monthly_fee_micros=1_001)
+    before = all_books()
+    with pytest.raises(PlanFeeNotCovered):
+        change_plan(workspace_id=workspace_id, plan_version=dear)
+    assert (all_books(), Subscription.objects.count()) == (before, 0)
+    grant(workspace_id, 1)
+    change_plan(workspace_id=workspace_id, plan_version=dear)
+    assert Subscription.objects.get().plan_version_id == dear.pk
+
+
+def test_a_plan_that_includes_credit_is_not_left_in_the_middle_of_a_month(workspace_id: uuid.UUID) -> None:
+    free = plan_version("free")
+    paid = plan_version("paid", monthly_fee_micros=500, included_gpu_seconds=60)
+    subscribe(workspace_id=workspace_id, plan_version=paid)
+    with pytest.raises(PlanNotLeftNow):
+        change_plan(workspace_id=workspace_id, plan_version=free)
+    assert Subscription.objects.get().ends_at is None
+    change_plan(
+        workspace_id=workspace_id,
+        plan_version=plan_version("more", monthly_fee_micros=900, included_gpu_seconds=90),
+    )
+    subscribe(workspace_id=workspace_id, plan_version=free)  # an operator may
+    assert Subscription.objects.filter(ends_at__isnull=True).get().plan_version_id == free.pk
 
 
 # -- Prices ---------------------------------------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from datetime import timedelta
 
 from django.db.models.functions import Now
 
 from accounts.models import Workspace
+from tts.errors import JobNotFound
 from tts.models import SynthesisJob
 from tts.services.jobs import delete_job
 from tts.states import JOB_ENDED
@@ -30,8 +32,9 @@ def delete_expired_jobs() -> int:
             finished_at__lt=Now() - timedelta(days=workspace.retention_days or 0),
         )
         for job_id in list(over.order_by("finished_at").values_list("pk", flat=True)[:DELETED_AT_ONCE]):
-            delete_job(workspace=workspace, job_id=job_id)
-            deleted += 1
+            with contextlib.suppress(JobNotFound):  # the customer was faster
+                delete_job(workspace=workspace, job_id=job_id)
+                deleted += 1
     if deleted:
         logger.info("jobs_expired", extra={"jobs": deleted})
     return deleted

@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection
 from django.utils.module_loading import import_string
 
 from billing.upkeep import MoneyUpkeep
+from portal.lib.side_thread import SideThread
 from tts.services.preset_samples import ensure_preset_samples
 from tts.services.sweep import sweep, sweep_thoroughly
 from tts.services.telemetry import TelemetryUpkeep
@@ -35,6 +36,7 @@ class Command(BaseCommand):
     _ticks = 0
     _telemetry = TelemetryUpkeep()
     _money = MoneyUpkeep()
+    _tasks = SideThread("tasks")
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop_requested = threading.Event()
@@ -63,8 +65,8 @@ class Command(BaseCommand):
         if self._ticks % SAMPLES_EVERY_TICKS == 0 and settings.VOICEPOOL["PRESET_SAMPLES"]:
             ensure_preset_samples()
         if self._ticks % TASKS_EVERY_TICKS == 1:
-            for task in settings.CLOCK_TASKS:
-                import_string(task)()
+            # Mail servers and sums over all books take their time; what was lost is found every second all the same.
+            self._tasks.start([import_string(task) for task in settings.CLOCK_TASKS])
         if self._ticks % THOROUGHLY_EVERY_TICKS == 1:
             sweep_thoroughly()
 
