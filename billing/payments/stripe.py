@@ -143,20 +143,28 @@ class StripeProvider(PaymentProvider):
         return report_of_intent(intent)
 
     def ask(self, request: PaymentRequest) -> PaymentReport:
-        if request.reference.startswith("cs_"):
-            return report_of_session(self._session(request.reference))
         if request.reference:
-            return report_of_intent(self._intent(request.reference))
+            return self._look(request.reference)
         if now() - request.created_at < KEY_KEPT:
             return self.begin(request)
         return self._search(request)
+
+    def _look(self, reference: str) -> PaymentReport:
+        """How the thing of that name stands."""
+        try:
+            if reference.startswith("cs_"):
+                return report_of_session(self._session(reference))
+            return report_of_intent(self._intent(reference))
+        except ProviderRefused as refusal:
+            # A refused question, such as by another account than the one that has it, says nothing of the money.
+            raise ProviderUnreachable(refusal.code) from refusal
 
     def _search(self, request: PaymentRequest) -> PaymentReport:
         """A payment of which only its metadata can tell, once its key is forgotten."""
         query = f"metadata['payment_id']:'{request.payment_id}'"
         found = _called(lambda: self._client.v1.payment_intents.search({"query": query}))
         if found["data"]:
-            return report_of_intent(self._intent(found["data"][0]["id"]))
+            return self._look(found["data"][0]["id"])
         if request.method:
             return PaymentReport(ReportState.FAILED, failure_code="never_arrived")
         return PaymentReport(ReportState.EXPIRED)
@@ -173,7 +181,10 @@ class StripeProvider(PaymentProvider):
 
     def refund(self, request: RefundRequest) -> RefundReport:
         if request.reference:
-            return refund_report(_called(lambda: self._client.v1.refunds.retrieve(request.reference)))
+            try:
+                return refund_report(_called(lambda: self._client.v1.refunds.retrieve(request.reference)))
+            except ProviderRefused as refusal:
+                raise ProviderUnreachable(refusal.code) from refusal
         if now() - request.created_at >= KEY_KEPT:
             return self._search_refund(request)
         params: dict[str, Any] = {

@@ -79,7 +79,13 @@ def _ask(payment: Payment) -> None:
         logger.warning("provider_not_set_up", extra={"payment": payment.pk, "provider": payment.provider})
     except ProviderUnreachable as error:
         logger.warning("provider_unreachable", extra={"payment": payment.pk, "reason": error.code})
-        payment_settlement.mark_unknown(payment_id=payment.pk, reason=error.code)
+        if _is_late(payment) and not payment.pay_url:
+            # Nobody was ever given its page, so nobody can have paid on it, whatever the provider would say.
+            payment_settlement.give_up(
+                payment_id=payment.pk, state=PaymentState.EXPIRED, failure_code=error.code
+            )
+        else:
+            payment_settlement.mark_unknown(payment_id=payment.pk, reason=error.code)
     except ProviderRefused as error:
         payment_settlement.give_up(payment_id=payment.pk, state=PaymentState.FAILED, failure_code=error.code)
     else:
@@ -90,11 +96,14 @@ def _report(payment: Payment, provider: PaymentProvider) -> PaymentReport:
     """How the payment stands. One that has waited for its customer for too long is withdrawn."""
     request = request_of(payment)
     report = provider.ask(request)
-    is_late = database_now() - payment.created_at > EXPIRES_AFTER
-    # What is charged without a customer has no page to close: the provider will say how it ended.
-    if report.state is ReportState.PENDING and is_late and payment.method_id is None:
+    if report.state is ReportState.PENDING and _is_late(payment):
         return provider.withdraw(request)
     return report
+
+
+def _is_late(payment: Payment) -> bool:
+    """Whether its customer's time is over. What is charged without one has no page: the provider says how it ended."""
+    return payment.method_id is None and database_now() - payment.created_at > EXPIRES_AFTER
 
 
 def run_automatic_top_ups() -> int:

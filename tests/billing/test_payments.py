@@ -178,6 +178,48 @@ def test_a_provider_that_refuses_ends_the_payment(db: None, stripe: FakeStripe, 
     assert balance(workspace_id) == (0, 0)
 
 
+def test_a_page_that_was_never_there_is_given_up_without_an_answer(
+    db: None, stripe: FakeStripe, settings: Any
+) -> None:
+    settings.PAYMENTS = {**settings.PAYMENTS, "STRIPE_SECRET_KEY": "sk_revoked"}
+    payment = top_up(make_workspace())
+    assert (payment.state, payment.failure_code) == (PaymentState.UNKNOWN, "AuthenticationError")
+    their_turn()
+    assert ask_open_payments() == 1
+    assert Payment.objects.get().state == PaymentState.UNKNOWN
+    make_older(EXPIRES_AFTER)
+    ask_open_payments()
+    assert Payment.objects.get().state == PaymentState.EXPIRED
+
+
+def test_a_page_that_was_there_is_not_given_up_without_an_answer(
+    db: None, stripe: FakeStripe, settings: Any
+) -> None:
+    payment = top_up(make_workspace())
+    stripe.customer_pays(payment.provider_reference)
+    good, settings.PAYMENTS = settings.PAYMENTS, {**settings.PAYMENTS, "STRIPE_SECRET_KEY": "sk_revoked"}
+    make_older(EXPIRES_AFTER)
+    ask_open_payments()
+    assert Payment.objects.get().state == PaymentState.UNKNOWN
+    settings.PAYMENTS = good
+    their_turn()
+    ask_open_payments()
+    assert Payment.objects.get().state == PaymentState.SUCCEEDED
+
+
+def test_a_question_that_is_refused_concludes_nothing(db: None, stripe: FakeStripe) -> None:
+    payment = top_up(make_workspace())
+    stripe.customer_pays(payment.provider_reference)
+    hidden = stripe.things.pop(payment.provider_reference)
+    their_turn()
+    ask_open_payments()
+    assert Payment.objects.get().state == PaymentState.UNKNOWN
+    stripe.things[payment.provider_reference] = hidden
+    their_turn()
+    ask_open_payments()
+    assert Payment.objects.get().state == PaymentState.SUCCEEDED
+
+
 def test_a_lost_message_is_made_up_for_by_asking(db: None, stripe: FakeStripe) -> None:
     workspace_id = make_workspace()
     payment = top_up(workspace_id)
