@@ -16,7 +16,23 @@ from tests.embedded.stack import Stack
 
 SENTENCE = "Two boats are waiting for us."
 VISITOR_PAGES = ["/", "/account/login/", "/account/signup/", "/account/password/reset/", "/outbox/"]
-CUSTOMER_PAGES = ["/studio/", "/voices/", "/voices/new/", "/history/", "/developers/", "/settings/"]
+CUSTOMER_PAGES = [
+    "/studio/",
+    "/voices/",
+    "/voices/new/",
+    "/history/",
+    "/developers/",
+    "/settings/",
+    "/usage/",
+    "/billing/",
+    "/billing/ledger/",
+    "/billing/plan/",
+    "/billing/settings/",
+    "/billing/top-up/",
+    "/billing/methods/",
+    "/billing/payments/",
+    "/billing/invoices/",
+]
 
 
 @pytest.fixture(scope="package")

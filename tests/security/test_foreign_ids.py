@@ -139,6 +139,7 @@ MISSING: dict[str, object] = {
         "batch_id",
         "payment_id",
         "method_id",
+        "invoice_id",
     )
 }
 
