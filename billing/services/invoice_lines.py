@@ -62,8 +62,8 @@ GROUP BY invoice_id, kind, day, device_class
 HAVING SUM(amount) <> 0
 """  # noqa: S608 - put together of constants
 
-# What given credit covered of that, by day: a record's charge is one transaction, named by its attempt, and a refund is
-# dated by itself.
+# What given credit covered of that, by day: from the grants, as most speech is paid. A charge is one transaction, named
+# by its attempt (`capture:<attempt>`); a refund is dated by itself. A grant that ended long before is spent no more.
 _DISCOUNTS = f"""
 INSERT INTO billing_invoiceline (
     invoice_id, position, kind, day, device_class, description, gpu_ms, audio_ms, amount_micros
@@ -78,20 +78,20 @@ FROM (
             SELECT DISTINCT day FROM billing_invoiceline WHERE invoice_id = draft.invoice_id AND day IS NOT NULL
         ) AS line
     )
-    SELECT touched.invoice_id, touched.day, covered.given
-    FROM touched
+    SELECT touched.invoice_id, touched.day, spent.amount_micros AS given
+    FROM (SELECT DISTINCT invoice_id, workspace_id FROM touched) AS draft
     CROSS JOIN LATERAL (
-        SELECT attempt_id FROM billing_usagerecord
-        WHERE workspace_id = touched.workspace_id AND day = touched.day AND charged_micros > 0
+        SELECT record.day, use.amount_micros
+        FROM billing_creditgrant credit
+        JOIN billing_grantuse use ON use.grant_id = credit.id
+        JOIN billing_ledgertransaction moved ON moved.id = use.transaction_id AND moved.kind = 'capture'
+            AND moved.created_at >= %(late_from)s::date - 2
+        JOIN billing_usagerecord record ON record.attempt_id = substr(moved.idempotency_key, 9)::uuid
+        WHERE credit.workspace_id = draft.workspace_id AND credit.kind <> 'paid'
+            AND (credit.expires_at IS NULL OR credit.expires_at >= %(late_from)s::date - 31)
         OFFSET 0
-    ) AS record
-    CROSS JOIN LATERAL (
-        SELECT COALESCE(SUM(use.amount_micros), 0) AS given
-        FROM billing_ledgertransaction moved
-        JOIN billing_grantuse use ON use.transaction_id = moved.id
-        JOIN billing_creditgrant credit ON credit.id = use.grant_id AND credit.kind <> 'paid'
-        WHERE moved.idempotency_key = 'capture:' || record.attempt_id
-    ) AS covered
+    ) AS spent
+    JOIN touched ON touched.invoice_id = draft.invoice_id AND touched.day = spent.day
     UNION ALL
     SELECT touched.invoice_id, touched.day, back.amount_micros
     FROM touched
