@@ -41,6 +41,11 @@ def budgets_of(workspace_id: uuid.UUID) -> list[BudgetUse]:
     return [use_of(budget, month) for budget in budgets]
 
 
+def budget_of(workspace_id: uuid.UUID, budget_id: uuid.UUID) -> Budget | None:
+    """One budget of this workspace; None for a missing one or another's."""
+    return Budget.objects.filter(workspace_id=workspace_id, pk=budget_id).first()
+
+
 def use_of(budget: Budget, month: Period) -> BudgetUse:
     """What was spent of the budget in that month, and what is set aside now. Two queries."""
     by = {

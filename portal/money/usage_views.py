@@ -19,8 +19,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import Workspace
 from accounts.tenancy import may_manage_money, require_money_role, require_workspace
-from billing.models import Budget
 from billing.selectors.balances import currency_of
+from billing.selectors.budgets import budget_of
 from billing.selectors.usage import Dimension, usage_by
 from billing.selectors.usage_days import usage_of
 from billing.services.budgets import remove_budget, set_budget
@@ -95,9 +95,7 @@ def _file(workspace: Workspace, days: Days, by: str) -> HttpResponseBase:
 def _budget_form(request: HttpRequest, workspace: Workspace) -> BudgetForm:
     """Empty, or filled with the budget that is to be changed."""
     try:
-        chosen = Budget.objects.filter(
-            workspace_id=workspace.pk, pk=uuid.UUID(request.GET.get("budget", ""))
-        ).first()
+        chosen = budget_of(workspace.pk, uuid.UUID(request.GET.get("budget", "")))
     except ValueError:
         chosen = None
     return BudgetForm(workspace=workspace, initial=budget_initial(chosen) if chosen is not None else None)

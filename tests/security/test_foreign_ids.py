@@ -13,7 +13,6 @@ import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -27,17 +26,13 @@ import accounts.api.serializers
 import accounts.forms
 import tts.api.serializers
 import tts.forms
-from accounts.models import ApiKey, User, Workspace
-from billing.models import BudgetScope, Payment, PaymentMethod, PaymentPurpose
-from billing.services.budgets import set_budget
-from billing.services.invoices import close_month
-from portal.lib.clock import now
+from accounts.models import User, Workspace
 from portal.lib.strict_fields import StrictUUIDField
 from tests.billing.books import grant
 from tests.cast import api_of, client_of
-from tests.factories import finish_job, make_job, make_team, make_voice, personal_workspace
-from tests.pages.money import used
+from tests.factories import make_job, make_team, make_voice, personal_workspace
 from tests.security.addresses import Address, all_addresses
+from tests.security.estate import MISSING, Estate, make_estate, missing
 from tests.security.rows import rows_but_for
 from tts import storage
 from tts.models import SynthesisJob, Voice
@@ -45,103 +40,15 @@ from tts.models import SynthesisJob, Voice
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
-@dataclass(frozen=True)
-class Estate:
-    """What alice has: ids for the addresses, words that nobody else may read, files that must stay."""
-
-    ids: dict[str, object]
-    team: Workspace
-    words: tuple[str, ...]
-    files: tuple[str, ...]
-
-
 @pytest.fixture
 def estate(
     alice: User, alice_workspace: Workspace, alices_voice: Voice, alices_job: SynthesisJob, team: Workspace
 ) -> Estate:
-    """One row of everything that addresses name, a job that waits among them and one that is done."""
-    done = make_job(alice_workspace, alice, alices_voice, text="What only Alice may hear.")
-    finish_job(done)
-    api_of(alice)
-    key = ApiKey.objects.get()
-    budget = set_budget(
-        workspace_id=alice_workspace.pk,
-        scope=BudgetScope.API_KEY,
-        subject_id=key.pk,
-        monthly_micros=10_000_000_000,
-    )
-    paid = Payment.objects.create(
-        workspace_id=alice_workspace.pk,
-        provider="test",
-        purpose=PaymentPurpose.TOP_UP,
-        currency="CNY",
-        amount_micros=10_000_000_000,
-        idempotency_key="estate",
-    )
-    method = PaymentMethod.objects.create(
-        workspace_id=alice_workspace.pk,
-        provider="test",
-        provider_customer="alice",
-        provider_reference="alice-card",
-        label="Alice card 4242",
-    )
-    month_of_invoice = (now() - timedelta(days=40)).date()
-    used(alice_workspace.pk, month_of_invoice)
-    invoice = close_month(workspace_id=alice_workspace.pk, month=month_of_invoice)
-    assert invoice is not None
-    return Estate(
-        ids={
-            "invoice_id": invoice.pk,
-            "payment_id": paid.pk,
-            "method_id": method.pk,
-            "voice_id": alices_voice.pk,
-            "job_id": done.pk,
-            "key_id": key.pk,
-            "budget_id": budget.pk,
-            "workspace_id": alice_workspace.pk,
-            "act_id": uuid.uuid4(),
-            "batch_id": uuid.uuid4(),
-        },
-        team=team,
-        words=(
-            "only Alice may",
-            "Alice's voice",
-            "Alice&#x27;s voice",
-            "Alice card 4242",
-            "Alice's own words",
-            "alice@example.com",
-            "Alice and Bob",
-            str(alice_workspace.pk),
-            str(team.pk),
-            str(alices_job.pk),
-            key.prefix,
-            *[str(attempt.pk) for attempt in done.attempts.all()],
-        ),
-        files=(alices_voice.clip_key, done.audio_key),
-    )
-
-
-def missing(name: str) -> uuid.UUID:
-    return uuid.uuid5(uuid.NAMESPACE_URL, name)
+    return make_estate(alice, alice_workspace, alices_voice, alices_job, team)
 
 
 # What a page's form sends along, so that sending it twice does not do it twice.
 TOKEN = uuid.UUID(int=7)
-MISSING: dict[str, object] = {
-    name: missing(name)
-    for name in (
-        "voice_id",
-        "job_id",
-        "key_id",
-        "budget_id",
-        "workspace_id",
-        "act_id",
-        "batch_id",
-        "payment_id",
-        "method_id",
-        "invoice_id",
-    )
-}
 
 
 @pytest.fixture(autouse=True)

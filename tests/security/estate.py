@@ -1,0 +1,113 @@
+"""What alice has, for others to reach for; and ids that nobody has."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+
+from accounts.models import ApiKey, User, Workspace
+from billing.models import BudgetScope, Payment, PaymentMethod, PaymentPurpose
+from billing.services.budgets import set_budget
+from billing.services.invoices import close_month
+from portal.lib.clock import now
+from tests.cast import api_of
+from tests.factories import finish_job, make_job
+from tests.pages.money import used
+from tts.models import SynthesisJob, Voice
+
+
+@dataclass(frozen=True)
+class Estate:
+    """What alice has: ids for the addresses, words that nobody else may read, files that must stay."""
+
+    ids: dict[str, object]
+    team: Workspace
+    words: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def make_estate(
+    alice: User, alice_workspace: Workspace, alices_voice: Voice, alices_job: SynthesisJob, team: Workspace
+) -> Estate:
+    """One row of everything that addresses name, a job that waits among them and one that is done."""
+    done = make_job(alice_workspace, alice, alices_voice, text="What only Alice may hear.")
+    finish_job(done)
+    api_of(alice)
+    key = ApiKey.objects.get()
+    budget = set_budget(
+        workspace_id=alice_workspace.pk,
+        scope=BudgetScope.API_KEY,
+        subject_id=key.pk,
+        monthly_micros=10_000_000_000,
+    )
+    paid = Payment.objects.create(
+        workspace_id=alice_workspace.pk,
+        provider="test",
+        purpose=PaymentPurpose.TOP_UP,
+        currency="CNY",
+        amount_micros=10_000_000_000,
+        idempotency_key="estate",
+    )
+    method = PaymentMethod.objects.create(
+        workspace_id=alice_workspace.pk,
+        provider="test",
+        provider_customer="alice",
+        provider_reference="alice-card",
+        label="Alice card 4242",
+    )
+    month_of_invoice = (now() - timedelta(days=40)).date()
+    used(alice_workspace.pk, month_of_invoice)
+    invoice = close_month(workspace_id=alice_workspace.pk, month=month_of_invoice)
+    assert invoice is not None
+    return Estate(
+        ids={
+            "invoice_id": invoice.pk,
+            "payment_id": paid.pk,
+            "method_id": method.pk,
+            "voice_id": alices_voice.pk,
+            "job_id": done.pk,
+            "key_id": key.pk,
+            "budget_id": budget.pk,
+            "workspace_id": alice_workspace.pk,
+            "act_id": uuid.uuid4(),
+            "batch_id": uuid.uuid4(),
+        },
+        team=team,
+        words=(
+            "only Alice may",
+            "Alice's voice",
+            "Alice&#x27;s voice",
+            "Alice card 4242",
+            "Alice's own words",
+            "alice@example.com",
+            "Alice and Bob",
+            str(alice_workspace.pk),
+            str(team.pk),
+            str(alices_job.pk),
+            key.prefix,
+            *[str(attempt.pk) for attempt in done.attempts.all()],
+        ),
+        files=(alices_voice.clip_key, done.audio_key),
+    )
+
+
+def missing(name: str) -> uuid.UUID:
+    return uuid.uuid5(uuid.NAMESPACE_URL, name)
+
+
+MISSING: dict[str, object] = {
+    name: missing(name)
+    for name in (
+        "voice_id",
+        "job_id",
+        "key_id",
+        "budget_id",
+        "workspace_id",
+        "act_id",
+        "batch_id",
+        "payment_id",
+        "method_id",
+        "invoice_id",
+    )
+}
