@@ -126,7 +126,11 @@ class AlipayProvider(PaymentProvider):
         answer = self._call("alipay.trade.refund", {**names, "refund_amount": _yuan(request.amount_micros)})
         if answer.get("fund_change") != "Y":
             # Nothing moved by this request: it was done by one before, or is on its way.
-            answer = self._call("alipay.trade.fastpay.refund.query", names)
+            try:
+                answer = self._call("alipay.trade.fastpay.refund.query", names)
+            except ProviderRefused as refusal:
+                # A question that is refused says nothing about the money.
+                raise ProviderUnreachable(refusal.code) from refusal
             if answer.get("refund_status") != "REFUND_SUCCESS":
                 return RefundReport(ReportState.PENDING, reference=str(request.refund_id))
         return RefundReport(ReportState.SUCCEEDED, reference=str(request.refund_id))

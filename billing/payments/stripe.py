@@ -67,6 +67,15 @@ def _called(call: Callable[[], stripe.StripeObject]) -> Fields:
         raise ProviderUnreachable(type(error).__name__) from error
 
 
+def _read(call: Callable[[], stripe.StripeObject]) -> Fields:
+    """What Stripe answered to a question. One that is refused, such as by another account than the one that has the
+    thing, says nothing of the money."""
+    try:
+        return _called(call)
+    except ProviderRefused as refusal:
+        raise ProviderUnreachable(refusal.code) from refusal
+
+
 class StripeProvider(PaymentProvider):
     name = "stripe"
     title = _("Card, by Stripe")
@@ -151,18 +160,14 @@ class StripeProvider(PaymentProvider):
 
     def _look(self, reference: str) -> PaymentReport:
         """How the thing of that name stands."""
-        try:
-            if reference.startswith("cs_"):
-                return report_of_session(self._session(reference))
-            return report_of_intent(self._intent(reference))
-        except ProviderRefused as refusal:
-            # A refused question, such as by another account than the one that has it, says nothing of the money.
-            raise ProviderUnreachable(refusal.code) from refusal
+        if reference.startswith("cs_"):
+            return report_of_session(self._session(reference))
+        return report_of_intent(self._intent(reference))
 
     def _search(self, request: PaymentRequest) -> PaymentReport:
         """A payment of which only its metadata can tell, once its key is forgotten."""
         query = f"metadata['payment_id']:'{request.payment_id}'"
-        found = _called(lambda: self._client.v1.payment_intents.search({"query": query}))
+        found = _read(lambda: self._client.v1.payment_intents.search({"query": query}))
         if found["data"]:
             return self._look(found["data"][0]["id"])
         if request.method:
@@ -181,10 +186,7 @@ class StripeProvider(PaymentProvider):
 
     def refund(self, request: RefundRequest) -> RefundReport:
         if request.reference:
-            try:
-                return refund_report(_called(lambda: self._client.v1.refunds.retrieve(request.reference)))
-            except ProviderRefused as refusal:
-                raise ProviderUnreachable(refusal.code) from refusal
+            return refund_report(_read(lambda: self._client.v1.refunds.retrieve(request.reference)))
         if now() - request.created_at >= KEY_KEPT:
             return self._search_refund(request)
         params: dict[str, Any] = {
@@ -200,7 +202,7 @@ class StripeProvider(PaymentProvider):
         )
 
     def _search_refund(self, request: RefundRequest) -> RefundReport:
-        refunds = _called(
+        refunds = _read(
             lambda: self._client.v1.refunds.list({"payment_intent": request.payment_reference, "limit": 100})
         )
         for refund in refunds["data"]:
@@ -261,16 +263,16 @@ class StripeProvider(PaymentProvider):
             return finding_of_intent(self._intent(reference))
         if what == "refund":
             expand: Any = {"expand": ["payment_intent"]}
-            return finding_of_refund(_called(lambda: self._client.v1.refunds.retrieve(reference, expand)))
+            return finding_of_refund(_read(lambda: self._client.v1.refunds.retrieve(reference, expand)))
         if what == "dispute":
             expand = {"expand": ["payment_intent"]}
-            return finding_of_dispute(_called(lambda: self._client.v1.disputes.retrieve(reference, expand)))
+            return finding_of_dispute(_read(lambda: self._client.v1.disputes.retrieve(reference, expand)))
         return None
 
     def _session(self, reference: str) -> Fields:
         sessions = self._client.v1.checkout.sessions
-        return _called(lambda: sessions.retrieve(reference, {"expand": METHOD_OF_SESSION}))
+        return _read(lambda: sessions.retrieve(reference, {"expand": METHOD_OF_SESSION}))
 
     def _intent(self, reference: str) -> Fields:
         intents = self._client.v1.payment_intents
-        return _called(lambda: intents.retrieve(reference, {"expand": METHOD_OF_INTENT}))
+        return _read(lambda: intents.retrieve(reference, {"expand": METHOD_OF_INTENT}))

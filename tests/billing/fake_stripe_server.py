@@ -42,12 +42,14 @@ def nested(form: Fields) -> Fields:
 
 
 class FakeStripe(FakeProvider):
-    """Everything it has made is in `things`, by id. Cards whose id is in `declining` are refused."""
+    """Everything it has made is in `things`, by id. Cards whose id is in `declining` are refused, and so are calls
+    whose name is in `refusing`, as by an account that may not make them."""
 
     def __init__(self, server: HTTPServer) -> None:
         super().__init__(server)
         self.things: dict[str, Fields] = {}
         self.declining: set[str] = set()
+        self.refusing: set[str] = set()
         self._answers: dict[str, tuple[Fields, int, Fields]] = {}
         self._numbers = itertools.count(1)
         self._routes: list[tuple[str, str, Callable[..., Fields]]] = [
@@ -83,8 +85,11 @@ class FakeStripe(FakeProvider):
         for method, pattern, route in self._routes:
             found = re.fullmatch(pattern, request.path)
             if method == request.method and found:
-                self.calls[f"{route.__name__.strip('_')}"] += 1
+                name = route.__name__.strip("_")
+                self.calls[name] += 1
                 try:
+                    if name in self.refusing:
+                        raise Refusal(400, "invalid_request_error", "resource_missing")
                     return 200, route(*found.groups(), params)
                 except Refusal as refusal:
                     return refusal.status, {"error": {"type": refusal.kind, "code": refusal.code}}

@@ -233,6 +233,24 @@ def test_days_later_a_charge_is_looked_for_and_not_made_again(
     assert balance(workspace_id)[0] == (50 * YUAN if state == PaymentState.SUCCEEDED else 0)
 
 
+@pytest.mark.parametrize("refused", ["search_intents", "read"])
+def test_a_search_that_is_refused_concludes_nothing(
+    workspace_id: uuid.UUID, stripe: FakeStripe, refused: str
+) -> None:
+    stripe.mishap(Mishap.DONE_BUT_BROKEN)
+    run_automatic_top_ups()
+    stripe.forget_keys()
+    make_older(timedelta(days=2))
+    stripe.refusing.add(refused)
+    ask_open_payments()
+    assert Payment.objects.get().state == PaymentState.UNKNOWN
+    stripe.refusing.clear()
+    their_turn()
+    ask_open_payments()
+    assert Payment.objects.get().state == PaymentState.SUCCEEDED
+    assert balance(workspace_id) == (50 * YUAN, 0)
+
+
 def test_a_dispute_turns_it_off(workspace_id: uuid.UUID, stripe: FakeStripe) -> None:
     run_automatic_top_ups()
     deliver(

@@ -163,6 +163,34 @@ def test_days_later_it_is_looked_for_and_not_made_again(payment: Payment, stripe
     assert stripe.calls["make_refund"] == 1
 
 
+def test_a_question_about_a_refund_that_is_refused_concludes_nothing(
+    payment: Payment, stripe: FakeStripe
+) -> None:
+    stripe.mishap(Mishap.DONE_BUT_BROKEN)
+    paid_out = refund(payment, 10 * YUAN)
+    (thing,) = [thing for thing in stripe.things.values() if thing["object"] == "refund"]
+    thing["status"] = "pending"
+    stripe.forget_keys()
+    make_older(timedelta(days=2))
+
+    def ask(refusing: str = "") -> tuple[str, str]:
+        stripe.refusing = {refusing}
+        their_turn()
+        assert ask_open_refunds() == 1
+        paid_out.refresh_from_db()
+        return paid_out.state, paid_out.failure_code
+
+    assert ask("list_refunds") == (PaymentState.UNKNOWN, "resource_missing")
+    assert ask()[0] == PaymentState.CREATED
+    assert paid_out.provider_reference == thing["id"]
+    assert ask("read") == (PaymentState.UNKNOWN, "resource_missing")
+    assert balance(payment.workspace_id) == (40 * YUAN, 0)
+    thing["status"] = "succeeded"
+    assert ask() == (PaymentState.SUCCEEDED, "")
+    assert balance(payment.workspace_id) == (40 * YUAN, 0)
+    assert stripe.calls["make_refund"] == 1
+
+
 def test_a_refused_refund_puts_the_credit_back_where_it_was(payment: Payment, stripe: FakeStripe) -> None:
     # Somebody refunded all of it at Stripe, and the message is not here yet.
     made_there = stripe.refund(payment.provider_reference, 5_000)
@@ -258,3 +286,27 @@ def test_alipay_pays_a_refund_out_once(db: None, alipay: FakeAlipay, mishap: Mis
     assert trade["out_trade_no"] == str(payment.pk)
     assert balance(payment.workspace_id) == (37_660_000, 0)
     assert_books_agree(payment.workspace_id)
+
+
+def test_a_question_about_a_refund_that_alipay_refuses_concludes_nothing(
+    db: None, alipay: FakeAlipay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payment = top_up(make_workspace(), "alipay")
+    alipay.customer_pays(payment.pay_url)
+    their_turn()
+    payment = refresh_payment(payment_id=payment.pk)
+    alipay.mishap(Mishap.DONE_BUT_BROKEN)
+    paid_out = refund(payment, 10 * YUAN)
+    refused = {"code": "40004", "sub_code": "ACQ.INVALID_PARAMETER"}
+    with monkeypatch.context() as patched:
+        patched.setattr(alipay, "_query_refund", lambda _content: refused)
+        their_turn()
+        assert ask_open_refunds() == 1
+    paid_out.refresh_from_db()
+    assert (paid_out.state, paid_out.failure_code) == (PaymentState.UNKNOWN, "ACQ.INVALID_PARAMETER")
+    assert balance(payment.workspace_id) == (40 * YUAN, 0)
+    their_turn()
+    assert ask_open_refunds() == 1
+    paid_out.refresh_from_db()
+    assert paid_out.state == PaymentState.SUCCEEDED
+    assert balance(payment.workspace_id) == (40 * YUAN, 0)
