@@ -120,8 +120,11 @@ def _apply(provider_name: str, finding: Finding) -> bool:
 
 
 def _apply_refund(finding: RefundFinding) -> None:
-    refund_id = finding.refund_id
-    if refund_id and Refund.objects.filter(pk=refund_id, payment_id=finding.payment_id).exists():
-        payment_refunds.apply_refund_report(refund_id=refund_id, report=finding.report)
+    ours = Refund.objects.filter(payment_id=finding.payment_id)
+    # One that was made there, without us, is known by its name there: it can still bounce.
+    there = ours.filter(provider_reference=finding.report.reference).exclude(provider_reference="")
+    refund = (ours.filter(pk=finding.refund_id).first() if finding.refund_id else None) or there.first()
+    if refund is not None:
+        payment_refunds.apply_refund_report(refund_id=refund.pk, report=finding.report)
     else:
         payment_refunds.record_refund_made_there(payment_id=finding.payment_id, report=finding.report)

@@ -232,6 +232,21 @@ def test_a_refund_made_at_stripe_is_booked_once_even_when_it_was_spent(
     assert_books_agree(payment.workspace_id)
 
 
+def test_a_refund_made_at_stripe_that_bounces_comes_back_once(payment: Payment, stripe: FakeStripe) -> None:
+    made_there = stripe.refund(payment.provider_reference, 2_000)
+    deliver(stripe, "refund.created", made_there)
+    assert balance(payment.workspace_id) == (30 * YUAN, 0)
+    made_there |= {"status": "failed", "failure_reason": "expired_or_canceled_card"}
+    for _ in range(2):
+        deliver(stripe, "refund.failed", made_there)
+    bounced = Refund.objects.get()
+    assert (bounced.state, bounced.failure_code) == (PaymentState.FAILED, "expired_or_canceled_card")
+    payment.refresh_from_db()
+    assert payment.refunded_micros == 0
+    assert balance(payment.workspace_id) == (50 * YUAN, 0)
+    assert_books_agree(payment.workspace_id)
+
+
 def test_our_own_refund_is_not_booked_again_by_its_message(payment: Payment, stripe: FakeStripe) -> None:
     done = refund(payment, 10 * YUAN)
     before = all_books()
