@@ -239,15 +239,21 @@ def _contents(payment: Payment) -> tuple[object, ...]:
 
 
 def send(*, payment: Payment, provider: PaymentProvider) -> Payment:
-    """Tell the provider of a payment that it does not know yet, book what it says, and return the payment as it is.
+    """Tell the provider of a payment that it does not know yet, or ask about one that it may know; book what it says,
+    and return the payment as it is.
 
     With the payment's own id as its idempotency key: however often this is called, and wherever it is interrupted,
     one payment is made.
     """
     if payment.state == PaymentState.CREATED and not payment.pay_url:
-        Payment.objects.filter(pk=payment.pk).update(asked_at=Now())
+        mine = Payment.objects.filter(pk=payment.pk)
+        is_first = bool(mine.filter(asked_at__isnull=True).update(asked_at=Now()))
+        if not is_first:
+            mine.update(asked_at=Now())
+        request = request_of(payment)
         try:
-            report = provider.begin(request_of(payment))
+            # One that it may know is asked about: a day later its key is forgotten there.
+            report = provider.begin(request) if is_first else provider.ask(request)
         except ProviderUnreachable as error:
             logger.warning("provider_unreachable", extra={"payment": payment.pk, "reason": error.code})
             payment_settlement.mark_unknown(payment_id=payment.pk, reason=error.code)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -42,7 +42,7 @@ from portal.lib.errors import DomainError, NotFound
 from tests.billing.books import all_books, assert_books_agree, at_once, balance
 from tests.billing.fake_provider import Mishap
 from tests.billing.fake_stripe_server import FakeStripe
-from tests.billing.payers import YUAN, deliver, make_workspace, their_turn
+from tests.billing.payers import YUAN, deliver, make_older, make_workspace, their_turn
 from tests.billing.test_automatic_top_up import save_card
 
 
@@ -83,6 +83,27 @@ def paid_micros(invoice: Invoice) -> int:
 @pytest.fixture
 def invoice(db: None, stripe: FakeStripe) -> Invoice:
     return make_invoice(make_workspace())
+
+
+def test_a_charge_that_takes_days_is_not_made_again_by_a_repeated_form(
+    invoice: Invoice, stripe: FakeStripe
+) -> None:
+    card = save_card(stripe, invoice.workspace_id)
+    stripe.mishap(Mishap.DONE_BUT_BROKEN)
+    pay(invoice, method=card)
+    (charge,) = [thing for thing in stripe.things.values() if thing["object"] == "payment_intent"]
+    charge["status"] = "processing"
+    stripe.forget_keys()
+    make_older(timedelta(days=2))
+    assert ask_open_payments() == 1
+    begun = Payment.objects.get()
+    assert (begun.state, begun.provider_reference) == (PaymentState.CREATED, charge["id"])
+    assert pay(invoice, method=card).state == PaymentState.CREATED
+    assert stripe.calls["make_intent"] == 1
+    charge |= {"status": "succeeded", "amount_received": charge["amount"]}
+    assert pay(invoice, method=card).state == PaymentState.SUCCEEDED
+    assert stripe.calls["make_intent"] == 1
+    assert paid_micros(invoice) == 50 * YUAN
 
 
 def test_an_invoice_is_paid_on_stripes_page(invoice: Invoice, stripe: FakeStripe) -> None:
