@@ -4,7 +4,8 @@ grant when a refund could not be paid out."""
 import django.db.models.deletion
 from django.db import migrations, models
 
-# The mirror of billing_take_back: what is owed by now is paid by it first, as by all credit that comes in.
+# The mirror of billing_take_back: what is owed by now is paid by it first, as by all credit that comes in. What the
+# grant has no room for any more, because a job's refund has filled it meanwhile, comes back as paid credit of its own.
 PUT_BACK = """
 CREATE FUNCTION billing_put_back(p_grant uuid, p_amount bigint, p_kind varchar, p_key varchar, p_reason varchar)
 RETURNS varchar LANGUAGE plpgsql AS $$
@@ -13,6 +14,7 @@ DECLARE
     v_workspace uuid;
     v_outcome varchar;
     v_kept bigint;
+    v_back bigint;
 BEGIN
     SELECT workspace_id INTO v_workspace FROM billing_creditgrant WHERE id = p_grant;
     v_outcome := billing_post(
@@ -25,9 +27,19 @@ BEGIN
     SELECT p_amount - LEAST(owed_micros, p_amount) INTO v_kept
     FROM billing_creditaccount WHERE workspace_id = v_workspace;
     UPDATE billing_creditaccount SET owed_micros = owed_micros - (p_amount - v_kept) WHERE workspace_id = v_workspace;
-    IF v_kept > 0 THEN
-        UPDATE billing_creditgrant SET remaining_micros = remaining_micros + v_kept, is_spent = false WHERE id = p_grant;
-        INSERT INTO billing_grantuse (grant_id, transaction_id, amount_micros) VALUES (p_grant, v_transaction, -v_kept);
+    SELECT LEAST(v_kept, amount_micros - remaining_micros) INTO v_back
+    FROM billing_creditgrant WHERE id = p_grant FOR NO KEY UPDATE;
+    IF v_back > 0 THEN
+        UPDATE billing_creditgrant SET remaining_micros = remaining_micros + v_back, is_spent = false WHERE id = p_grant;
+        INSERT INTO billing_grantuse (grant_id, transaction_id, amount_micros) VALUES (p_grant, v_transaction, -v_back);
+    END IF;
+    IF v_kept > v_back THEN
+        INSERT INTO billing_creditgrant (
+            id, workspace_id, kind, transaction_id, amount_micros, remaining_micros, priority, is_spent, created_at
+        ) VALUES (
+            gen_random_uuid(), v_workspace, 'paid', v_transaction, v_kept - v_back, v_kept - v_back, 40, false,
+            clock_timestamp()
+        );
     END IF;
     RETURN 'posted';
 END $$;

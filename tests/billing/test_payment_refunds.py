@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -16,17 +16,19 @@ from billing.errors import (
     PaymentNotRefundable,
     RefundExceedsPayment,
 )
-from billing.models import CreditGrant, Payment, PaymentState, Refund, TransactionKind
+from billing.models import CreditGrant, GrantKind, Payment, PaymentState, Refund, TransactionKind
 from billing.services.debits import debit
 from billing.services.payment_asking import refresh_payment
 from billing.services.payment_refunds import ask_open_refunds, refund_payment, refundable_micros
 from billing.services.payments import record_payment
+from billing.services.refunds import refund_job
 from portal.lib.errors import DomainError
 from tests.billing.books import all_books, assert_books_agree, at_once, balance
 from tests.billing.fake_alipay_server import FakeAlipay
 from tests.billing.fake_provider import Mishap
 from tests.billing.fake_stripe_server import FakeStripe
 from tests.billing.payers import YUAN, deliver, make_older, make_workspace, paid_top_up, their_turn, top_up
+from tests.billing.speech import speak
 
 
 def refund(payment: Payment, amount_micros: Any, key: str = "") -> Refund:
@@ -244,6 +246,27 @@ def test_a_refund_made_at_stripe_that_bounces_comes_back_once(payment: Payment, 
     payment.refresh_from_db()
     assert payment.refunded_micros == 0
     assert balance(payment.workspace_id) == (50 * YUAN, 0)
+    assert_books_agree(payment.workspace_id)
+
+
+def test_a_bounced_refund_that_its_grant_has_no_room_for_comes_back_beside_it(
+    payment: Payment, stripe: FakeStripe
+) -> None:
+    job_id = speak(payment.workspace_id, 45 * YUAN, finished_at=datetime(2026, 11, 1, tzinfo=UTC))
+    made_there = stripe.refund(payment.provider_reference, 5_000)
+    deliver(stripe, "refund.created", made_there)
+    # What is owed now is paid by another top-up, and what the job had cost goes back into the first.
+    other = paid_top_up(stripe, payment.workspace_id)
+    assert refund_job(job_id=job_id) == 45 * YUAN
+    assert CreditGrant.objects.get(pk=payment.grant_id).remaining_micros == 45 * YUAN
+    made_there |= {"status": "failed", "failure_reason": "expired_or_canceled_card"}
+    for _ in range(2):
+        deliver(stripe, "refund.failed", made_there)
+    assert Refund.objects.get().state == PaymentState.FAILED
+    assert balance(payment.workspace_id) == (100 * YUAN, 0)
+    rest = CreditGrant.objects.exclude(pk__in=[payment.grant_id, other.grant_id]).get()
+    assert (rest.kind, rest.priority, rest.remaining_micros) == (GrantKind.PAID, 40, 45 * YUAN)
+    assert CreditGrant.objects.get(pk=payment.grant_id).remaining_micros == 50 * YUAN
     assert_books_agree(payment.workspace_id)
 
 
