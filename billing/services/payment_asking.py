@@ -55,7 +55,11 @@ def ask_open_payments() -> int:
         cursor.execute(_CLAIM, [AT_ONCE])
         ids = [row[0] for row in cursor.fetchall()]
     for payment in Payment.objects.filter(pk__in=ids).select_related("method"):
-        _ask(payment)
+        try:
+            _ask(payment)
+        except Exception:
+            # One payment that breaks something must not keep the others from being asked about.
+            logger.exception("payment_failed_to_be_asked_about", extra={"payment": payment.pk})
     return len(ids)
 
 
@@ -110,14 +114,23 @@ def run_automatic_top_ups() -> int:
     """Begin the automatic top-ups that are due, and return how many."""
     begun = 0
     for workspace_id in due_workspaces():
-        payment = claim(workspace_id=workspace_id)
-        if payment is None:
-            continue
-        begun += 1
         try:
-            payments.send(payment=payment, provider=registry.provider(payment.provider))
-        except PaymentProviderUnknown:
-            payment_settlement.give_up(
-                payment_id=payment.pk, state=PaymentState.FAILED, failure_code="provider_not_set_up"
-            )
+            begun += _top_up(workspace_id)
+        except Exception:
+            # One workspace that breaks something must not keep the others from being topped up.
+            logger.exception("automatic_top_up_failed", extra={"workspace": workspace_id})
     return begun
+
+
+def _top_up(workspace_id: uuid.UUID) -> bool:
+    """Whether there was one to begin."""
+    payment = claim(workspace_id=workspace_id)
+    if payment is None:
+        return False
+    try:
+        payments.send(payment=payment, provider=registry.provider(payment.provider))
+    except PaymentProviderUnknown:
+        payment_settlement.give_up(
+            payment_id=payment.pk, state=PaymentState.FAILED, failure_code="provider_not_set_up"
+        )
+    return True

@@ -261,5 +261,9 @@ def ask_open_refunds() -> int:
         cursor.execute(_CLAIM, [AT_ONCE])
         ids = [row[0] for row in cursor.fetchall()]
     for refund in Refund.objects.filter(pk__in=ids).select_related("payment"):
-        _send(refund)
+        try:
+            _send(refund)
+        except Exception:
+            # One refund that breaks something must not keep the others from being asked about.
+            logger.exception("refund_failed_to_be_asked_about", extra={"refund": refund.pk})
     return len(ids)

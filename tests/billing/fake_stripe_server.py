@@ -50,6 +50,8 @@ class FakeStripe(FakeProvider):
         self.things: dict[str, Fields] = {}
         self.declining: set[str] = set()
         self.refusing: set[str] = set()
+        # The next so many answers are nothing that anybody could expect.
+        self.empty_answers = 0
         self._answers: dict[str, tuple[Fields, int, Fields]] = {}
         self._numbers = itertools.count(1)
         self._routes: list[tuple[str, str, Callable[..., Fields]]] = [
@@ -66,6 +68,9 @@ class FakeStripe(FakeProvider):
     # What VoicePool asks for
 
     def answer(self, request: Request) -> Response:
+        if self.empty_answers:
+            self.empty_answers -= 1
+            return _answer(200, {})
         if request.headers.get("Authorization") != f"Bearer {SECRET_KEY}":
             return _answer(401, {"error": {"type": "invalid_request_error"}})
         params = nested(dict(request.values.items()))

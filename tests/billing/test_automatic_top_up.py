@@ -251,6 +251,21 @@ def test_a_search_that_is_refused_concludes_nothing(
     assert balance(workspace_id) == (50 * YUAN, 0)
 
 
+def test_a_workspace_that_breaks_something_does_not_keep_others_from_being_topped_up(
+    workspace_id: uuid.UUID, stripe: FakeStripe
+) -> None:
+    other = make_workspace()
+    save_card(stripe, other)
+    make_rule(other)
+    stripe.empty_answers = 1
+    run_automatic_top_ups()
+    assert sorted(Payment.objects.values_list("state", flat=True)) == ["created", "succeeded"]
+    their_turn()
+    assert ask_open_payments() == 1
+    assert (balance(workspace_id), balance(other)) == ((50 * YUAN, 0), (50 * YUAN, 0))
+    assert stripe.calls["make_intent"] == 2
+
+
 def test_a_dispute_turns_it_off(workspace_id: uuid.UUID, stripe: FakeStripe) -> None:
     run_automatic_top_ups()
     deliver(

@@ -193,6 +193,23 @@ def test_a_question_about_a_refund_that_is_refused_concludes_nothing(
     assert stripe.calls["make_refund"] == 1
 
 
+def test_a_refund_that_breaks_something_does_not_keep_others_from_being_asked_about(
+    payment: Payment, stripe: FakeStripe
+) -> None:
+    for _ in range(3):
+        stripe.mishap(Mishap.NOT_DONE_AND_BROKEN)
+        refund(payment, 10 * YUAN)
+    their_turn()
+    stripe.empty_answers = 1
+    assert ask_open_refunds() == 3
+    assert Refund.objects.filter(state=PaymentState.SUCCEEDED).count() == 2
+    assert Refund.objects.filter(state=PaymentState.UNKNOWN).count() == 1
+    their_turn()
+    assert ask_open_refunds() == 1
+    assert Refund.objects.filter(state=PaymentState.SUCCEEDED).count() == 3
+    assert balance(payment.workspace_id) == (20 * YUAN, 0)
+
+
 def test_a_refused_refund_puts_the_credit_back_where_it_was(payment: Payment, stripe: FakeStripe) -> None:
     # Somebody refunded all of it at Stripe, and the message is not here yet.
     made_there = stripe.refund(payment.provider_reference, 5_000)

@@ -220,6 +220,23 @@ def test_a_question_that_is_refused_concludes_nothing(db: None, stripe: FakeStri
     assert Payment.objects.get().state == PaymentState.SUCCEEDED
 
 
+def test_a_payment_that_breaks_something_does_not_keep_others_from_being_asked_about(
+    db: None, stripe: FakeStripe, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        stripe.customer_pays(top_up(make_workspace()).provider_reference)
+    their_turn()
+    stripe.empty_answers = 1
+    assert ask_open_payments() == 3
+    assert Payment.objects.filter(state=PaymentState.SUCCEEDED).count() == 2
+    broken = Payment.objects.get(state=PaymentState.CREATED)
+    (record,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert vars(record)["payment"] == broken.pk
+    their_turn()
+    assert ask_open_payments() == 1
+    assert Payment.objects.get(pk=broken.pk).state == PaymentState.SUCCEEDED
+
+
 def test_a_lost_message_is_made_up_for_by_asking(db: None, stripe: FakeStripe) -> None:
     workspace_id = make_workspace()
     payment = top_up(workspace_id)
