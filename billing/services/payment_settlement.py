@@ -78,11 +78,13 @@ def _succeed(payment_id: uuid.UUID, report: PaymentReport) -> bool:
         logger.error("payment_amount_mismatch", extra={"payment": payment_id})
         mark_unknown(payment_id=payment_id, reason=MISMATCH)
         return False
-    settled = settle(payment=payment, reference=report.reference)
-    if report.method is not None:
-        payment_methods.store_method(
-            workspace_id=payment.workspace_id, provider_name=payment.provider, method=report.method
-        )
+    # Together: nobody asks again about a payment that is booked, so its card would be lost.
+    with transaction.atomic():
+        settled = settle(payment=payment, reference=report.reference)
+        if report.method is not None:
+            payment_methods.store_method(
+                workspace_id=payment.workspace_id, provider_name=payment.provider, method=report.method
+            )
     return settled
 
 

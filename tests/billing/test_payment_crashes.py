@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from billing.models import Dispute, Payment, PaymentState, Refund, Voucher, VoucherState
-from billing.payments.base import DisputeReport, PaymentReport, RefundReport, ReportState
+from billing.models import Dispute, Payment, PaymentMethod, PaymentState, Refund, Voucher, VoucherState
+from billing.payments.base import DisputeReport, PaymentReport, RefundReport, ReportState, SavedMethod
 from billing.services import payment_refunds
 from billing.services.disputes import apply_dispute
 from billing.services.payment_refunds import apply_refund_report, refund_payment
@@ -29,7 +29,8 @@ class Lost(OperationalError):
 
 
 def state() -> tuple[object, ...]:
-    rows = [list(model.objects.order_by("pk").values_list()) for model in (Payment, Refund, Dispute, Voucher)]
+    models = (Payment, PaymentMethod, Refund, Dispute, Voucher)
+    rows = [list(model.objects.order_by("pk").values_list()) for model in models]
     return (all_books(), *rows)
 
 
@@ -70,6 +71,18 @@ def test_a_payment_is_booked_whole_or_not_at_all(db: None, stripe: FakeStripe) -
     # The account is made before, and is no booking.
     assert balance(payment.workspace_id) == (0, 0)
     assert_whole_or_nothing(lambda: apply_report(payment_id=payment.pk, report=report))
+    assert balance(payment.workspace_id) == (50 * YUAN, 0)
+    assert_books_agree(payment.workspace_id)
+
+
+def test_a_payment_is_booked_with_the_card_that_it_saves_or_not_at_all(db: None, stripe: FakeStripe) -> None:
+    payment = top_up(make_workspace(), saves_method=True)
+    card = SavedMethod(customer="cus_1", reference="pm_1", label="Visa •••• 4242")
+    report = PaymentReport(
+        ReportState.SUCCEEDED, reference="pi_1", amount_micros=50 * YUAN, currency="CNY", method=card
+    )
+    assert_whole_or_nothing(lambda: apply_report(payment_id=payment.pk, report=report))
+    assert PaymentMethod.objects.get().provider_reference == "pm_1"
     assert balance(payment.workspace_id) == (50 * YUAN, 0)
     assert_books_agree(payment.workspace_id)
 
