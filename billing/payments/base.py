@@ -90,6 +90,8 @@ class RefundRequest:
     currency: str
     created_at: datetime
     reference: str = ""
+    # It was sent before, and it is not known what became of it.
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True)

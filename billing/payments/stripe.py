@@ -52,6 +52,7 @@ KEY_KEPT: Final = timedelta(hours=23)
 TOLERANCE_S: Final = 300
 # What says that nothing was done, whichever of the repeated requests it answers.
 DEFINITE: Final = (stripe.CardError, stripe.InvalidRequestError)
+MISSING: Final = "resource_missing"
 
 
 def _called(call: Callable[[], stripe.StripeObject]) -> Fields:
@@ -195,11 +196,16 @@ class StripeProvider(PaymentProvider):
             "metadata": {"refund_id": str(request.refund_id), "payment_id": str(request.payment_id)},
         }
         refunds = self._client.v1.refunds
-        return refund_report(
-            _called(
+        try:
+            refund = _called(
                 lambda: refunds.create(params, {"idempotency_key": str(request.refund_id)})  # type: ignore[arg-type]
             )
-        )
+        except ProviderRefused as refusal:
+            if request.is_repeated and refusal.code == MISSING:
+                # An account that does not have the payment does not know what became of the first request either.
+                raise ProviderUnreachable(refusal.code) from refusal
+            raise
+        return refund_report(refund)
 
     def _search_refund(self, request: RefundRequest) -> RefundReport:
         refunds = _read(

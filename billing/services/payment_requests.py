@@ -6,7 +6,7 @@ import uuid
 
 from django.conf import settings
 
-from billing.models import Payment, Refund
+from billing.models import Payment, PaymentState, Refund
 from billing.payments.base import PaymentRequest, RefundRequest
 
 # On the provider's page and on the customer's bank statement; the same in every language, as the request must be.
@@ -44,4 +44,5 @@ def refund_request_of(refund: Refund) -> RefundRequest:
         currency=refund.payment.currency,
         created_at=refund.created_at,
         reference=refund.provider_reference,
+        is_repeated=refund.state == PaymentState.UNKNOWN,
     )

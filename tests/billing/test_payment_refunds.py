@@ -193,6 +193,30 @@ def test_a_question_about_a_refund_that_is_refused_concludes_nothing(
     assert stripe.calls["make_refund"] == 1
 
 
+def test_a_repeated_refund_that_another_account_refuses_concludes_nothing(
+    payment: Payment, stripe: FakeStripe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stripe.mishap(Mishap.DONE_BUT_BROKEN)
+    paid_out = refund(payment, 10 * YUAN)
+    with monkeypatch.context() as patched:
+        patched.setattr(stripe, "things", {})
+        patched.setattr(stripe, "_answers", {})
+        their_turn()
+        assert ask_open_refunds() == 1
+        # Nothing was sent of this one before.
+        refused = refund(payment, 5 * YUAN)
+    paid_out.refresh_from_db()
+    assert (paid_out.state, paid_out.failure_code) == (PaymentState.UNKNOWN, "resource_missing")
+    assert (refused.state, refused.failure_code) == (PaymentState.FAILED, "resource_missing")
+    assert balance(payment.workspace_id) == (40 * YUAN, 0)
+    their_turn()
+    assert ask_open_refunds() == 1
+    paid_out.refresh_from_db()
+    assert paid_out.state == PaymentState.SUCCEEDED
+    assert balance(payment.workspace_id) == (40 * YUAN, 0)
+    assert_books_agree(payment.workspace_id)
+
+
 def test_a_refund_that_breaks_something_does_not_keep_others_from_being_asked_about(
     payment: Payment, stripe: FakeStripe
 ) -> None:
