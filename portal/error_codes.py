@@ -16,6 +16,7 @@ from tts.failures import FAILURES
 MODULES = (
     "accounts.errors",
     "billing.errors",
+    "portal.console.money_acts",
     "portal.lib.errors",
     "portal.lib.http",
     "portal.lib.json_input",

@@ -231,6 +231,8 @@ def test_a_superuser_puts_a_new_price_in_force(superuser_client: Client) -> None
             "interactive_gpu_second_micros": 20_000,
             "standard_gpu_second_micros": 10_000,
             "batch_gpu_second_micros": 5_000,
+            "device_class_rates": "{}",
+            "minimum_charge_micros": 0,
             "effective_at_0": "2026-12-01",
             "effective_at_1": "00:00:00",
         },

@@ -28,7 +28,7 @@ from billing.selectors.plans import current_subscription
 from billing.services import debits, grants, holds
 from billing.services.plans import add_plan_version, ensure_first_plan, subscribe_to_default
 from portal.lib.clock import now
-from tests.billing.books import all_books, balance
+from tests.billing.books import all_books, balance, grant
 from tests.cast import api_of, client_of
 from tests.factories import make_job
 from tests.pages.reading import text_of
@@ -184,6 +184,7 @@ def test_a_plan_is_changed_after_a_question_that_says_what_changes(
     alice_workspace: Workspace, alice_client: Client
 ) -> None:
     pro = offer("pro", monthly_fee_micros=99_000_000, voices=500, included_gpu_seconds=3600)
+    grant(alice_workspace.pk, 99_000_000)
     page = alice_client.get(reverse("plans"))
     assert "You are on “Standard”" in text_of(page)
     address = reverse("plan_change", args=["pro"])

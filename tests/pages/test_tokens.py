@@ -104,7 +104,8 @@ def test_only_tokens_have_colours_of_their_own() -> None:
     found = {
         f"{path.name}: {line.strip()}"
         for path in CSS.glob("*.css")
-        if path.name != "api-docs.css"  # Swagger UI knows one theme, and what stands around it goes with it.
+        # Swagger UI knows one theme, and what stands around it goes with it; paper has no themes.
+        if path.name not in ("api-docs.css", "invoice.css")
         for line in path.read_text(encoding="utf-8").splitlines()
         if colour.search(DECLARATION.sub("", line))
     }
