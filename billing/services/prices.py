@@ -38,7 +38,7 @@ def ensure_first_price() -> None:
 def add_price_version(*, version: PriceVersion) -> PriceVersion:
     """Store the next version of the price, and return it with its number. `effective_at` of None: from now on.
 
-    Those before it are kept as they are; a job keeps the price that it was quoted. Locks the newest version's row.
+    Those before it are kept as they are; a job keeps the price that it was quoted. Locks the first version's row.
 
     Raises:
         PriceInvalid: an amount below zero, no rate for a class, or in force in the past. Nothing was changed.

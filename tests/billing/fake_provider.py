@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter, deque
 from enum import Enum
 
@@ -23,8 +24,8 @@ class Mishap(Enum):
     NOT_DONE_AND_BROKEN = "the server has an error of its own"
 
 
-class FakeProvider:
-    """A double of a provider. `answer`, which subclasses have, says what a request is answered with."""
+class FakeProvider(ABC):
+    """A double of a provider. `answer` says what a request is answered with."""
 
     def __init__(self, server: HTTPServer) -> None:
         self.server = server
@@ -53,8 +54,9 @@ class FakeProvider:
         """From now on all goes well."""
         self._mishaps.clear()
 
+    @abstractmethod
     def answer(self, request: Request) -> Response:
-        raise NotImplementedError
+        """What the provider does about a request, and says. Called with the lock held."""
 
     def _respond(self, request: Request) -> Response:
         with self.lock:

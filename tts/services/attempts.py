@@ -1,6 +1,6 @@
 """An attempt's life: claimed, leased, settled once. Every change is fenced by the attempt's number.
 
-Lock order everywhere: credit account → job → segment → attempt → device slot.
+Lock order everywhere: credit account → hold → grants → job → segment → attempt → device → device slot.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from tests.billing.invoicing.months import AFTER, LONG_AGO, NOVEMBER, YUAN, clos
 from tests.billing.speech import plan, speak, subscribed
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
+# A font is the host's, no package of ours: without one the document says less, and there is nothing to read.
 OF_DEBIAN = "Debian's fonts-noto-cjk is not installed"
 
 
