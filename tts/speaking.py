@@ -162,7 +162,8 @@ class Speaking:
         ):
             if isinstance(event, Done):
                 return event
-            self._take_chunk(event)
+            if isinstance(event, Chunk):
+                self._take_chunk(event)
             self._look_for_cancel()
         raise EngineDied("the engine ended a request without saying so")
 

@@ -105,7 +105,24 @@ def test_another_app_is_reached_by_its_services_and_selectors() -> None:
     assert reached == []
 
 
-@pytest.mark.parametrize("path", product_sources("tts/engine"), ids=module_name)
+def on_python_310() -> list[Path]:
+    """The engines, and what they use of the texts' rules."""
+    engines = product_sources("tts/engine")
+    texts = {name for path in engines for name in imported_names(path) if name.startswith("tts.text")}
+    reached: set[str] = set()
+    while texts - reached:
+        reached |= (new := texts - reached)
+        texts |= {
+            name
+            for path in product_sources("tts/text")
+            if module_name(path) in new
+            for name in imported_names(path)
+            if name.startswith("tts.text")
+        }
+    return engines + [path for path in product_sources("tts/text") if module_name(path) in reached]
+
+
+@pytest.mark.parametrize("path", on_python_310(), ids=module_name)
 def test_the_engines_can_run_on_python_310(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 10))
     names = {

@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 from tests.bench.recordings import SPEAKERS, Speaker, ensure_recordings, reference_clip
 from tts.engine.adaptation import apply_recipe, recipe_for
 from tts.engine.calls import plan_calls
+from tts.engine.clips import read_clip
 from tts.engine.kokoro_model import KokoroModel, Sound, load_styles, vocabulary
 from tts.engine.kokoro_styles import Mix, mixed_style
 from tts.engine.loudness import Leveller
 from tts.engine.phonemes import Phonemizer
 from tts.engine.process import Done, EngineProcess, SpeakRequest, VoiceReference
-from tts.engine.reference import analyse_clip, read_clip
+from tts.engine.reference import analyse_clip
 from tts.engine.weights import joined_weights
 
 TEN_SECONDS = {

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from tts.engine.base import LoadedEngine
+from tts.engine.cosyvoice import CosyVoiceEngine
 from tts.engine.process import EngineProcess, SpeakRequest, VoiceReference
 
 StartEngine = Callable[..., EngineProcess]
@@ -59,3 +64,45 @@ def kokoro(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
     engine.load(300)
     yield engine
     assert engine.kill()
+
+
+class LoadedCosyVoice(CosyVoiceEngine):
+    """The engine in this process, with what it said of itself when it was loaded."""
+
+    said: LoadedEngine
+
+    @property
+    def model(self) -> Any:
+        """The double's model, to look into and to plan its faults."""
+        return self._parts().package.model
+
+
+LoadCosyVoice = Callable[..., LoadedCosyVoice]
+DOUBLED = ("cosyvoice", "transformers", "torchaudio", "matcha")
+
+
+@pytest.fixture
+def load_cosyvoice(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadCosyVoice]:
+    """Loads the engine here, with the settings given. The modules of its home are gone again afterwards."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    kept = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in DOUBLED}
+
+    def forget() -> None:
+        for name in [name for name in sys.modules if name.partition(".")[0] in DOUBLED]:
+            del sys.modules[name]
+
+    with warnings.catch_warnings():
+        # torch imports pynvml, whose package has another name by now.
+        warnings.simplefilter("ignore", FutureWarning)
+        importlib.import_module("torch")
+
+    def load(**settings: Any) -> LoadedCosyVoice:
+        forget()
+        monkeypatch.setattr(sys, "path", [path for path in sys.path if "home" not in path])
+        engine = LoadedCosyVoice()
+        engine.said = engine.load(settings)
+        return engine
+
+    yield load
+    forget()
+    sys.modules.update(kept)

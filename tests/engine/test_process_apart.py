@@ -67,3 +67,15 @@ def test_a_long_call_that_uses_the_processor_is_no_hang_and_one_that_does_not_is
         # Longer than two looks: nothing is reported of a process that only waits.
         threading.Event().wait(2.5)
     assert not reports
+
+
+def test_the_gpus_engine_is_imported_without_the_libraries_of_any_other():
+    """Its own interpreter has torch and numpy, and none of what the built-in engine needs."""
+    script = (
+        "import sys, tts.engine.host, tts.engine.cosyvoice;"
+        "print(sorted({'django', 'torch', 'onnxruntime', 'parselmouth', 'misaki'} & set(sys.modules)))"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", script], cwd=PROJECT_FOLDER, capture_output=True, text=True, check=True
+    ).stdout
+    assert output.strip() == "[]"

@@ -15,12 +15,13 @@ from tts.engine.adaptation import (
     shape_spectrum,
     warp_sound,
 )
+from tts.engine.clips import read_clip
+from tts.engine.edges import trimmed
 from tts.engine.errors import EngineError
 from tts.engine.formants import third_formant_hz
-from tts.engine.kokoro_model import trimmed
 from tts.engine.loudness import LIMIT, Leveller, limited, loudness
 from tts.engine.pitch import move_pitch, pitch_statistics
-from tts.engine.reference import analyse_clip, read_clip
+from tts.engine.reference import analyse_clip
 from tts.engine.spectrum import BANDS, CENTRES_HZ, fast_length, long_term_spectrum
 
 Sound = NDArray[np.float32]

@@ -31,6 +31,7 @@ class WorkClock:
     def __init__(self) -> None:
         self._elapsed_s = 0.0
         self._started: float | None = None
+        self.written_off_ms = 0
 
     def resume(self) -> None:
         self._started = time.monotonic()
@@ -40,8 +41,14 @@ class WorkClock:
             self._elapsed_s += time.monotonic() - self._started
             self._started = None
 
+    def write_off(self, since_ms: int) -> None:
+        """Forget the work since the clock stood at `since_ms`: nobody pays for what was not delivered."""
+        now_ms = self.elapsed_ms()
+        self.written_off_ms += max(0, now_ms - since_ms)
+        self._elapsed_s -= max(0, now_ms - since_ms) / 1000
+
     def elapsed_ms(self) -> int:
-        """Whole milliseconds of work until now, rounded up."""
+        """Whole milliseconds of work until now, rounded up; what was written off is not counted."""
         running = time.monotonic() - self._started if self._started is not None else 0.0
         return math.ceil((self._elapsed_s + running) * 1000)
 
@@ -67,6 +74,7 @@ class SpeakControl:
         canceled: threading.Event,
         report_progress: Callable[[], None],
         save_memory: bool = False,
+        report_features: Callable[[bytes], None] = lambda features: None,
     ) -> None:
         # Set for the second try of a request that found no memory: take smaller pieces where that is possible.
         self.save_memory = save_memory
@@ -74,6 +82,18 @@ class SpeakControl:
         self.max_gpu_ms = max_gpu_ms
         self.canceled = canceled
         self.report_progress = report_progress
+        # Called with what was computed of a reference clip: the next request may bring that instead of the clip.
+        self.report_features = report_features
+        self.seed_used: int | None = None
+
+    def note_seed(self, seed: int) -> None:
+        """A piece was spoken with this seed: the last one that is not the request's own is reported."""
+        if self.seed_used is None or seed > self.seed_used:
+            self.seed_used = seed
+
+    def must_stop(self) -> bool:
+        """Whether `check` would raise."""
+        return self.canceled.is_set() or self.clock.elapsed_ms() >= self.max_gpu_ms
 
     def check(self) -> None:
         """Tell the worker that work goes on, and stop where it must not. Call between pieces of work.

@@ -198,7 +198,10 @@ class Host:
         figures: dict[str, Any] = {"gpu_ms": control.clock.elapsed_ms(), "audio_ms": spoken.audio_ms}
         if outcome == "done":
             figures.update(
-                peak_memory_bytes=self._engine.peak_memory_bytes(), seed=request.seed, ran_out_of_memory=again
+                peak_memory_bytes=self._engine.peak_memory_bytes(),
+                seed=request.seed if control.seed_used is None else control.seed_used,
+                ran_out_of_memory=again,
+                written_off_ms=control.clock.written_off_ms,
             )
         self._channel.send(outcome, request_id=request.request_id, **figures)
 
@@ -208,6 +211,9 @@ class Host:
             canceled=self._cancellations.event(request.request_id),
             report_progress=lambda: self._channel.send("progress", request_id=request.request_id),
             save_memory=save_memory,
+            report_features=lambda features: self._channel.send(
+                "features", features, request_id=request.request_id
+            ),
         )
 
     def _watched(self, request: SpeakRequest, control: SpeakControl, spoken: _Spoken) -> str:

@@ -10,16 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tts.engine.edges import trimmed
 from tts.engine.kokoro_session import make_session
 
 SAMPLE_RATE_HZ = 24_000
 LONGEST_INPUT = 510
 STYLE_NAMES = ("jf_alpha", "jf_gongitsune", "jf_nezumi", "jf_tebukuro", "jm_kumo")
-
-FRAME = 120  # 5 ms
-SILENCE_DB = -46.0  # below the loudest frame of the call
-EDGE_MS = 25  # kept around the speech
-FADE_MS = 8
 
 Sound = NDArray[np.float32]
 Style = NDArray[np.float32]
@@ -63,21 +59,3 @@ class KokoroModel:
             },
         )
         return trimmed(np.nan_to_num(np.asarray(sound, np.float32).ravel()))
-
-
-def trimmed(sound: Sound) -> Sound:
-    """The sound without silent ends, and without a step at either: chunks are put side by side."""
-    count = len(sound) // FRAME
-    if count == 0:
-        return sound
-    energy = np.square(sound[: count * FRAME], dtype=np.float64).reshape(count, FRAME).mean(axis=1)
-    if energy.max() <= 0:
-        return sound[:0]
-    loud = np.flatnonzero(energy > energy.max() * 10 ** (SILENCE_DB / 10))
-    edge = EDGE_MS * SAMPLE_RATE_HZ // 1000
-    kept = sound[max(0, int(loud[0]) * FRAME - edge) : (int(loud[-1]) + 1) * FRAME + edge].copy()
-    fade = min(FADE_MS * SAMPLE_RATE_HZ // 1000, len(kept) // 2)
-    ramp = np.linspace(0, 1, fade, dtype=np.float32)
-    kept[:fade] *= ramp
-    kept[len(kept) - fade :] *= ramp[::-1]
-    return kept

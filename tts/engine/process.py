@@ -43,7 +43,7 @@ from tts.engine.protocol import (
     encode_frame,
     read_frame,
 )
-from tts.engine.replies import Chunk, Done, error_of, result_of
+from tts.engine.replies import Chunk, Done, Features, error_of, result_of
 
 __all__ = [
     "BudgetExhausted",
@@ -55,6 +55,7 @@ __all__ = [
     "EngineFailure",
     "EngineHung",
     "EngineProcess",
+    "Features",
     "SpeakRequest",
     "VoiceReference",
 ]
@@ -195,8 +196,8 @@ class EngineProcess:
         deadline_s: float,
         on_idle: Callable[[], None] | None = None,
         on_sent: Callable[[], None] | None = None,
-    ) -> Iterator[Union[Chunk, Done]]:
-        """Chunks as they are made, and a `Done` at the end.
+    ) -> Iterator[Union[Chunk, Features, Done]]:
+        """Chunks as they are made, and a `Done` at the end. `Features` come once, where they were computed.
 
         `on_sent` is called once the engine has the request, `on_idle` at least every 100 ms while waiting. A
         consumer that stops early cancels the request.
@@ -210,14 +211,14 @@ class EngineProcess:
         patience = Patience(no_progress_s=no_progress_s, deadline_s=deadline_s)
         ended = False
         try:
-            self._send(request.to_header(), request.reference_wav, patience, on_idle)
+            self._send(request.to_header(), request.payload, patience, on_idle)
             _call(on_sent)
             while not ended:
                 frame = self._next_frame(patience, on_idle)
                 if frame.header.get("request_id") != request.request_id:
                     continue  # the rest of a request that was given up
                 patience.renew()
-                ended = frame.op not in ("chunk", "progress")
+                ended = frame.op not in ("chunk", "progress", "features")
                 result = result_of(frame)
                 if result is not None:
                     yield result

@@ -3,7 +3,7 @@
 A frame is two big-endian 32-bit lengths (header, payload), the header (a JSON object in UTF-8 with the key
 "op") and the payload (raw bytes: a reference clip on the way in, PCM on the way out).
 
-Host to engine: load, warm_up, speak, cancel, stats, stop. Engine to host: loaded, warmed, progress, chunk,
+Host to engine: load, warm_up, speak, cancel, stats, stop. Engine to host: loaded, warmed, progress, features, chunk,
 done, canceled, budget_exhausted, error, stats, stopped.
 """
 
@@ -68,6 +68,8 @@ class VoiceReference:
     reference_sha256: str = ""
     transcript: str = ""
     language: str = ""
+    tenant: str = ""
+    """Whose voice it is: what is kept of one tenant's clips serves no other."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,9 @@ class SpeakRequest:
 
     `text` has at most 300 characters and is validated. `language` may be "" (detect). `speed` is 0.5 to 2.0.
     The engine stops as `budget_exhausted` once `max_gpu_ms` are used up. `reference_wav` is the canonical
-    clip (24 kHz mono 16-bit WAV), empty for presets.
+    clip (24 kHz mono 16-bit WAV), empty for presets. `features` are what this engine reported of that clip before
+    (a "features" frame); then the clip does not travel. `instruction` is a sentence that says how to read, for engines
+    that take one; "" for none. `mode` is how the engine is to use the voice: "" leaves it to the engine.
     """
 
     request_id: str
@@ -87,12 +91,21 @@ class SpeakRequest:
     speed: float
     max_gpu_ms: int
     reference_wav: bytes = field(default=b"", repr=False)
+    features: bytes = field(default=b"", repr=False)
+    instruction: str = field(default="", repr=False)
+    mode: str = ""
 
     def to_header(self) -> dict[str, Any]:
-        """The request as a header; the clip travels as the payload."""
+        """The request as a header; the clip, or its features, travel as the payload."""
         fields = asdict(self)
-        del fields["reference_wav"]
-        return {"op": "speak", "request_id": self.request_id, "request": fields}
+        del fields["reference_wav"], fields["features"]
+        held = "features" if self.features else "clip"
+        return {"op": "speak", "request_id": self.request_id, "request": fields, "payload": held}
+
+    @property
+    def payload(self) -> bytes:
+        """What travels beside the header."""
+        return self.features or self.reference_wav
 
     @classmethod
     def from_frame(cls, frame: Frame) -> SpeakRequest:
@@ -104,10 +117,13 @@ class SpeakRequest:
         try:
             fields = dict(frame.header["request"])
             voice = VoiceReference(**{key: str(value) for key, value in dict(fields.pop("voice")).items()})
-            request = cls(voice=voice, reference_wav=frame.payload, **fields)
+            clip, features = frame.payload, b""
+            if frame.header.get("payload") == "features":
+                clip, features = features, clip
+            request = cls(voice=voice, reference_wav=clip, features=features, **fields)
         except (KeyError, TypeError, ValueError) as error:
             raise FrameMalformed("a speak frame without a whole request") from error
-        texts = (request.request_id, request.text, request.language)
+        texts = (request.request_id, request.text, request.language, request.instruction, request.mode)
         numbers = (request.seed, request.max_gpu_ms)
         if not all(isinstance(text, str) for text in texts) or not all(
             type(number) is int for number in numbers

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import wave
 from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tts.engine.clips import QUIETEST_PEAK, read_clip
 from tts.engine.errors import EngineError
 from tts.engine.formants import CEILING_HZ, third_formant_hz
 from tts.engine.pitch import PitchStatistics, pitch_statistics
 from tts.engine.spectrum import CENTRES_HZ, Array, long_term_spectrum
 
-SAMPLE_RATE_HZ = 24_000
-# More of a clip than that changes the figures by little, and costs 50 ms a second.
-LONGEST_S = 30
 # A band this far below the loudest holds the recording's noise or nothing: telephone clips end at 3.4 or 4 kHz.
 FLOOR_DB = 50.0
-QUIETEST_PEAK = 1e-4
 
 
 @dataclass(frozen=True)
@@ -33,23 +27,6 @@ class VoiceFeatures:
     third_formant_hz: float | None
     spectrum_db: Array
     bandwidth_hz: float
-
-
-def read_clip(wav: bytes) -> NDArray[np.float32]:
-    """The samples of a canonical clip, -1 to 1.
-
-    Raises:
-        EngineError: with blame "platform": the intake stores no other form.
-    """
-    try:
-        with wave.open(io.BytesIO(wav)) as file:
-            form = (file.getnchannels(), file.getsampwidth(), file.getframerate())
-            data = file.readframes(LONGEST_S * SAMPLE_RATE_HZ)
-    except (wave.Error, EOFError) as error:
-        raise EngineError("clip_unreadable", "The reference clip is no WAV file.") from error
-    if form != (1, 2, SAMPLE_RATE_HZ):
-        raise EngineError("clip_unreadable", f"The reference clip is not 24 kHz mono 16-bit but {form}.")
-    return np.asarray(np.frombuffer(data[: len(data) // 2 * 2], "<i2") / 32768, np.float32)
 
 
 def analyse_clip(wav: bytes) -> VoiceFeatures:

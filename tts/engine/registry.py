@@ -11,6 +11,7 @@ from tts.engine.base import Engine
 
 _CLASSES: Mapping[str, str] = MappingProxyType(
     {
+        "cosyvoice": "tts.engine.cosyvoice:CosyVoiceEngine",
         "kokoro": "tts.engine.kokoro:KokoroEngine",
         "simulated": "tts.engine.simulated:SimulatedEngine",
         "simulated-b": "tts.engine.simulated:OtherSimulatedEngine",

@@ -21,24 +21,36 @@ class Chunk:
 
 
 @dataclass(frozen=True)
+class Features:
+    """What the engine computed of the reference clip: for `SpeakRequest.features`, and this version of it only."""
+
+    content: bytes
+
+
+@dataclass(frozen=True)
 class Done:
     """The request was spoken in full. `gpu_ms` is the engine's own measure, `audio_ms` that of all chunks
-    together. `ran_out_of_memory`: only the second, smaller try went well; the first is not in `gpu_ms`."""
+    together. `ran_out_of_memory`: only the second, smaller try went well; the first is not in `gpu_ms`, and neither
+    are `written_off_ms`: of what the engine made and did not deliver. `seed` is the one asked for, or the last other
+    one with which a piece had to be spoken again."""
 
     gpu_ms: int
     audio_ms: int
     peak_memory_bytes: int
     seed: int
     ran_out_of_memory: bool = False
+    written_off_ms: int = 0
 
 
-def result_of(frame: Frame) -> Chunk | Done | None:
+def result_of(frame: Frame) -> Chunk | Features | Done | None:
     """What a frame of a request means to its consumer. Raises for the ends that are no `Done`."""
     header = frame.header
     if frame.op == "progress":
         return None
     if frame.op == "chunk":
         return Chunk(sequence=int(header["sequence"]), pcm=frame.payload, gpu_ms=int(header.get("gpu_ms", 0)))
+    if frame.op == "features":
+        return Features(content=frame.payload)
     if frame.op == "done":
         return Done(
             gpu_ms=int(header["gpu_ms"]),
@@ -46,6 +58,7 @@ def result_of(frame: Frame) -> Chunk | Done | None:
             peak_memory_bytes=int(header["peak_memory_bytes"]),
             seed=int(header["seed"]),
             ran_out_of_memory=bool(header.get("ran_out_of_memory", False)),
+            written_off_ms=int(header.get("written_off_ms", 0)),
         )
     if frame.op == "canceled":
         raise EngineCanceled(gpu_ms=int(header["gpu_ms"]), audio_ms=int(header["audio_ms"]))

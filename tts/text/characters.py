@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import unicodedata
 from collections.abc import Collection
-from enum import StrEnum
+from enum import Enum
 from typing import Final
 
 
-class Script(StrEnum):
+class Script(str, Enum):  # noqa: UP042 - the engines' interpreters may be Python 3.10
     """The writing systems that are told apart; OTHER is any further one."""
 
     HAN = "han"

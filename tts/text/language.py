@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import Enum
 
 from tts.text.characters import Script, script_of
 
 
-class TextLanguage(StrEnum):
+class TextLanguage(str, Enum):  # noqa: UP042 - the engines' interpreters may be Python 3.10
     """`ENGLISH` stands for Latin letters; which language they spell cannot be told by script."""
 
     CHINESE = "zh"

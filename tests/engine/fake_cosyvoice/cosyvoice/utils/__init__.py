@@ -1,0 +1,1 @@
+"""Part of a double: see README.md."""

@@ -1,0 +1,3 @@
+"""A double: nothing but a version."""
+
+__version__ = "2.3.1"

@@ -1,0 +1,168 @@
+"""What CosyVoice is given to read: pieces of text, and its forms of prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from tts.engine.cosyvoice_voices import VoiceFeatures
+from tts.engine.errors import EngineError
+from tts.engine.languages import latin_language, scripts_of
+from tts.engine.protocol import SpeakRequest, VoiceReference
+from tts.text.characters import UNSPACED_SCRIPTS, has_speech, script_of
+from tts.text.pauses import pause_after_ms
+from tts.text.segmentation import segment
+
+# What stands before every prompt of CosyVoice3, and the mark without which it does not end.
+SYSTEM = "You are a helpful assistant."
+END_OF_PROMPT = "<|endofprompt|>"
+
+ZERO_SHOT, CROSS_LINGUAL, INSTRUCT = "zero_shot", "cross_lingual", "instruct"
+
+LONGEST_PIECE_MS = 20_000
+PREFERRED_PIECE_MS = 14_000
+# Nothing is heard before the first piece is done.
+FIRST_PIECE_MS = 4_000
+CHARACTERS_PER_TOKEN = 3  # of English, in the model's tokens
+LEAST_CHARACTERS = 40  # the segmenter keeps room for signs without a word
+
+_BAR = re.compile(r"<\s*\||\|\s*>")
+_KANA_SHIFT = ord("ァ") - ord("ぁ")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What is spoken in one call, and the silence after it."""
+
+    text: str
+    pause_ms: int
+
+
+def neutralised(text: str) -> str:
+    """The text without the halves of `<|…|>`: with them a customer could end the prompt, or be one endless piece."""
+    while True:
+        # Again, as long as taking one out brings the halves of another together.
+        cleaned = _BAR.sub(" ", text)
+        if cleaned == text:
+            return cleaned
+        text = cleaned
+
+
+def pieces_of(text: str, *, language: str, speed: float, characters: int) -> list[Piece]:
+    """The calls that a text takes, in order, each at most `characters` long (three times that in letters).
+
+    Raises:
+        EngineError: `text_unspeakable` or `text_needs_kana`, with blame "user".
+    """
+    text = _in_katakana(neutralised(text).strip(), language)
+    if not has_speech(text):
+        # The model would answer with nothing at all, or break.
+        raise EngineError("text_unspeakable", "There is nothing to speak in this text.", "user")
+    longest = characters if _is_unspaced(text) else characters * CHARACTERS_PER_TOKEN
+    parts = segment(
+        text,
+        max_characters=max(LEAST_CHARACTERS, longest),
+        max_ms=LONGEST_PIECE_MS,
+        preferred_ms=PREFERRED_PIECE_MS,
+        first_ms=FIRST_PIECE_MS,
+    )
+    spoken = [part for part in parts if has_speech(part)]
+    return [
+        Piece(part.strip(), pause_after_ms(part, speed=speed) if number + 1 < len(spoken) else 0)
+        for number, part in enumerate(spoken)
+    ]
+
+
+def _is_unspaced(text: str) -> bool:
+    return any(script_of(character) in UNSPACED_SCRIPTS for character in text)
+
+
+def _in_katakana(text: str, language: str) -> str:
+    """Japanese as CosyVoice reads it. Kanji it would read as Chinese."""
+    scripts = scripts_of(text)
+    if language != "ja" and not scripts & {"hiragana", "katakana"}:
+        return text
+    if "han" in scripts:
+        raise EngineError(
+            "text_needs_kana", "This engine reads kanji as Chinese. Write Japanese in kana.", "user"
+        )
+    return "".join(chr(ord(sign) + _KANA_SHIFT) if "ぁ" <= sign <= "ゖ" else sign for sign in text)
+
+
+def mode_of(request: SpeakRequest, voice: VoiceReference) -> str:
+    """How a text is spoken: with an instruction, or in the words of the voice where it has some in this language.
+
+    Raises:
+        EngineError: `mode_not_supported`.
+    """
+    if request.instruction:
+        return INSTRUCT
+    if request.mode not in ("", ZERO_SHOT, CROSS_LINGUAL):
+        raise EngineError("mode_not_supported", "This engine does not speak in that mode.")
+    if request.mode == CROSS_LINGUAL:
+        return CROSS_LINGUAL
+    if not voice.transcript.strip():
+        return CROSS_LINGUAL
+    spoken = request.language or likely_language(request.text)
+    if request.mode == ZERO_SHOT:
+        return ZERO_SHOT
+    return ZERO_SHOT if not voice.language or not spoken or voice.language == spoken else CROSS_LINGUAL
+
+
+def likely_language(text: str) -> str:
+    """The language of a text as far as its letters tell; "" where they do not."""
+    scripts = scripts_of(text)
+    if scripts & {"hiragana", "katakana"}:
+        return "ja"
+    for script, language in (("hangul", "ko"), ("cyrillic", "ru"), ("han", "zh")):
+        if script in scripts:
+            return language
+    return latin_language(text) if "latin" in scripts else ""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """`before` is the language model's prompt (None: it has none), `prefix` stands before every piece."""
+
+    before: Optional[str]
+    prefix: str
+    with_speech: bool
+
+
+def prompt_for(mode: str, *, version: int, transcript: str, instruction: str) -> Prompt:
+    """The form that this version of the model was trained with."""
+    system = f"{SYSTEM}{END_OF_PROMPT}" if version == 3 else ""
+    if mode == ZERO_SHOT:
+        return Prompt(before=system + neutralised(transcript).strip(), prefix="", with_speech=True)
+    if mode == CROSS_LINGUAL:
+        return Prompt(before=None, prefix=system, with_speech=False)
+    before = f"{SYSTEM} " if version == 3 else ""
+    sentence = neutralised(instruction).strip()
+    return Prompt(before=f"{before}{sentence}{END_OF_PROMPT}", prefix="", with_speech=False)
+
+
+def model_inputs(frontend: Any, prompt: Prompt, text: str, features: VoiceFeatures) -> Mapping[str, Any]:
+    """What `model.tts` is called with.
+
+    Made here from the frontend's tokens, as its own methods make them: those normalise and cut the text, write it to
+    the log, and forget an instruction where the voice is cached.
+    """
+    tokens, count = frontend._extract_text_token(prompt.prefix + text)
+    inputs = {
+        "text": tokens,
+        "text_len": count,
+        "flow_prompt_speech_token": features.speech_token,
+        "flow_prompt_speech_token_len": features.speech_token_length,
+        "prompt_speech_feat": features.speech_feat,
+        "prompt_speech_feat_len": features.speech_feat_length,
+        "llm_embedding": features.embedding,
+        "flow_embedding": features.embedding,
+    }
+    if prompt.before is not None:
+        inputs["prompt_text"], inputs["prompt_text_len"] = frontend._extract_text_token(prompt.before)
+    if prompt.with_speech:
+        inputs["llm_prompt_speech_token"] = features.speech_token
+        inputs["llm_prompt_speech_token_len"] = features.speech_token_length
+    return inputs
