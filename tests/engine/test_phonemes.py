@@ -8,7 +8,7 @@ from tts.engine.calls import LONGEST_CALL, LONGEST_FIRST_CALL, SENTENCE_PAUSE_MS
 from tts.engine.kokoro_model import vocabulary
 from tts.engine.languages import latin_language, scripts_of
 from tts.engine.numerals import write_out
-from tts.engine.phonemes import Phonemizer
+from tts.engine.phonemes import Phonemizer, Phrase
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,41 @@ def test_wide_letters_pictures_and_invisible_characters_do_not_matter(phonemizer
 def test_a_point_inside_a_number_or_an_address_is_no_end_of_a_sentence(phonemizer: Phonemizer):
     assert "." not in phonemizer.phonemes("It is 3.5 at example.com", "en")
     assert len(plan_calls(phonemizer.phonemes("It is 3.5 at example.com", "en"))) == 1
+
+
+def test_pinyin_is_obeyed(phonemizer: Phonemizer):
+    assert phonemizer.phonemes("他好奇", "zh") != phonemizer.phonemes("他[hao3]奇", "zh")
+    assert phonemizer.phonemes("[h][ào]", "zh") == phonemizer.phonemes("耗", "zh") == "xau↘"
+    assert phonemizer.phonemes("银[hang2]", "zh").replace(" ", "") == phonemizer.phonemes("银行", "zh")
+    assert phonemizer.phonemes("[lüe4]", "") == phonemizer.phonemes("略", "")
+
+
+@pytest.mark.parametrize(
+    ("word", "annotation"),
+    [
+        ("hello", "[HH][AH0][L][OW1]"),
+        ("record", "[R][EH1][K][ER0][D]"),
+        ("father", "[F][AA1][DH][ER0]"),
+        ("choice", "[CH][OY1][S]"),
+        ("bird", "[B][ER1][D]"),
+        ("measure", "[M][EH1][ZH][ER0]"),
+    ],
+)
+def test_arpabet_says_what_the_dictionary_does(phonemizer: Phonemizer, word: str, annotation: str):
+    assert phonemizer.phonemes(f"a {annotation}.", "en") == phonemizer.phonemes(f"a {word}.", "en")
+
+
+def test_sounds_and_tags_are_never_read(phonemizer: Phonemizer):
+    plain = phonemizer.phonemes("It is very good.", "en")
+    assert phonemizer.phonemes("It[breath] is <strong>very</strong> good[laughter].", "en") == plain
+
+
+def test_a_pause_parts_the_phrases(phonemizer: Phonemizer):
+    assert phonemizer.phrases("好。[pause 700ms]好。[pause 1s]", "zh") == [
+        Phrase("xau↓.", 700),
+        Phrase("xau↓.", 1000),
+    ]
+    assert phonemizer.phrases("[breath]", "zh") == []
 
 
 def test_a_new_line_ends_a_sentence(phonemizer: Phonemizer):

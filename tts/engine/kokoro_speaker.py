@@ -13,7 +13,7 @@ import numpy as np
 
 from tts.engine.adaptation import Recipe, apply_recipe, recipe_for
 from tts.engine.base import SpeakControl
-from tts.engine.calls import Call, plan_calls
+from tts.engine.calls import plan_calls
 from tts.engine.errors import EngineError
 from tts.engine.kokoro_model import SAMPLE_RATE_HZ, KokoroModel, Sound, load_styles, vocabulary
 from tts.engine.kokoro_presets import PRESET_RECIPES
@@ -54,15 +54,20 @@ class KokoroSpeaker:
 
     def speak(self, model: KokoroModel, request: SpeakRequest, control: SpeakControl) -> Iterator[bytes]:
         """See `Engine.speak`."""
-        calls = plan_calls(self._phonemizer.phonemes(request.text, request.language))
+        phrases = self._phonemizer.phrases(request.text, request.language)
+        if not any(phrase.phonemes for phrase in phrases):
+            raise EngineError("text_unspeakable", "There is nothing in this text that can be spoken.", "user")
         recipe, speed = self._reading(request)
         style = mixed_style(self._styles, recipe.mix)
         leveller = Leveller(TARGET_LUFS)
-        for call in calls:
-            control.check()
-            # The warp makes the sound shorter or longer by as much; the model makes up for it.
-            sound = model.speak(call.phonemes, style, speed / recipe.warp)
-            yield _pcm(leveller.levelled(apply_recipe(recipe, sound)), call, speed)
+        for phrase in phrases:
+            for call in plan_calls(phrase.phonemes) if phrase.phonemes else []:
+                control.check()
+                # The warp makes the sound shorter or longer by as much; the model makes up for it.
+                sound = model.speak(call.phonemes, style, speed / recipe.warp)
+                yield _pcm(leveller.levelled(apply_recipe(recipe, sound)), call.pause_ms, speed)
+            if phrase.pause_after_ms:
+                yield _pcm(np.zeros(0, np.float32), phrase.pause_after_ms, speed)
 
     def _reading(self, request: SpeakRequest) -> tuple[Recipe, float]:
         """The voice, and how this seed reads: its recipe and speed."""
@@ -80,9 +85,9 @@ class KokoroSpeaker:
         return PRESET_RECIPES[request.voice.preset_key]
 
 
-def _pcm(sound: Sound, call: Call, speed: float) -> bytes:
+def _pcm(sound: Sound, pause_ms: int, speed: float) -> bytes:
     """Signed 16-bit little-endian, with the pause that follows."""
-    pause = np.zeros(round(call.pause_ms / speed * SAMPLE_RATE_HZ / 1000), np.float32)
+    pause = np.zeros(round(pause_ms / speed * SAMPLE_RATE_HZ / 1000), np.float32)
     whole = np.concatenate([sound, pause])
     samples = np.round(np.clip(np.nan_to_num(whole), -1, 1) * 32767).astype("<i2")
     return bytes(samples.tobytes())

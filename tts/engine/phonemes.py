@@ -6,19 +6,21 @@ way misaki writes them, since that is what the model has learned.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from misaki.transcription import pinyin_to_ipa
 from pypinyin import Style, lazy_pinyin
 
+from tts.engine.annotated import arpabet_phonemes, pinyin_phonemes
 from tts.engine.errors import EngineError
 from tts.engine.espeak import TIE, Espeak
 from tts.engine.languages import latin_language, scripts_of
 from tts.engine.numerals import write_out
 from tts.engine.words import word_cutter
+from tts.text.annotations import Kind, Token, mask, tokens
 
 # Language to eSpeak's voice. Each was read back by an independent recogniser nearly without a fault.
 ESPEAK_VOICES = {"en": "en-us", "es": "es", "fr": "fr", "it": "it", "pt": "pt-br", "de": "de"}
@@ -32,6 +34,8 @@ SENTENCE_ENDS = ".!?…"
 _INNER_MARK = r"(?<=\d)[,:](?=\d)|(?<=[^\W_])\.(?=[a-z0-9])|(?<=[A-Z])\.(?=[A-Z]\b)"
 _SPAN = re.compile(rf"([{HAN}]+)|([{KEPT_MARKS}\n]+)|((?:{_INNER_MARK}|[^{HAN}{KEPT_MARKS}\n])+)")
 _COUNTED = "零〇一二三四五六七八九十百千万亿点第年月号"
+# Nobody types this: what stands at the end of a text that an annotated word follows.
+_ANY_WORD = " tip\u2060"
 _LANGUAGE_SWITCH = re.compile(r"\([^)]*\)")
 
 # Chinese and typographic marks to those in the model's vocabulary.
@@ -48,12 +52,6 @@ _MARKS = str.maketrans(
 _CURRENCY = re.compile(r"([$€£¥])\s?(\d[\d,]*(?:\.\d+)?)")
 _CURRENCY_NAMES = {"$": "dollars", "€": "euros", "£": "pounds", "¥": "yuan"}
 
-# The tones and syllabic consonants of misaki's syllables in the model's letters. misaki.zh does the same, and imports
-# cn2an for what is not needed here: 0.3 s.
-_MANDARIN = (
-    ("˧˩˧", "↓"), ("˧˥", "↗"), ("˥˩", "↘"), ("˥", "→"), ("ɻ\u0329", "ɨ"), ("ɹ\u0329", "ɨ"), ("\u032f", ""),
-)  # fmt: skip
-
 # eSpeak's English to misaki's (misaki/espeak.py has the same table; longest first). The tie is gone afterwards.
 _ENGLISH = (
     ("ʔˌn\u0329", "ʔn"), ("ʔn\u0329", "ʔn"), ("a^ɪ", "I"), ("a^ʊ", "W"), ("d^ʒ", "ʤ"), ("e^ɪ", "A"), ("t^ʃ", "ʧ"),
@@ -67,6 +65,14 @@ _OTHER = (
 )  # fmt: skip
 
 
+@dataclasses.dataclass(frozen=True)
+class Phrase:
+    """Phonemes ("" where there is only silence), and the silence that the text asks for after them."""
+
+    phonemes: str
+    pause_after_ms: int = 0
+
+
 class Phonemizer:
     """Turns text into phonemes. The first one that is made in a cache folder keeps its dictionary of words there."""
 
@@ -78,23 +84,54 @@ class Phonemizer:
     def phonemes(self, text: str, language: str) -> str:
         """The phonemes of a text with its marks, in the model's vocabulary. `language` may be "" (detect).
 
+        Annotations are obeyed, but for pauses and sounds, which are left out.
+
         Raises:
             EngineError: with blame "user": `language_not_supported` or `text_unspeakable`.
         """
+        spoken = " ".join(phrase.phonemes for phrase in self.phrases(text, language))
+        if not any(character.isalpha() for character in spoken):
+            raise EngineError("text_unspeakable", "There is nothing in this text that can be spoken.", "user")
+        return spoken
+
+    def phrases(self, text: str, language: str) -> list[Phrase]:
+        """The same from pause to pause (`[pause 1s]`).
+
+        Raises:
+            EngineError: with blame "user": `language_not_supported`.
+        """
         if language and language not in LANGUAGES:
             raise _not_supported(language)
-        text = _without_pictures(unicodedata.normalize("NFKC", text).translate(_MARKS))
-        text = _spell_greek(text)
-        scripts = scripts_of(text)
+        prepared = _prepared(mask(text))
+        scripts = scripts_of(prepared)
         if not scripts <= SPEAKABLE_SCRIPTS:
             raise _not_supported(", ".join(sorted(scripts - SPEAKABLE_SCRIPTS)))
-        if "han" in scripts or language == "zh":
-            text = write_out(text)
+        chinese_numbers = "han" in scripts or language == "zh"
         if language in ("", "zh"):
-            language = latin_language(text)
-        return self._joined(self._pieces(text, language))
+            language = latin_language(prepared)
+        phrases: list[Phrase] = []
+        pieces: list[str] = []
+        spoken = _spoken_tokens(text)
+        for index, token in enumerate(spoken):
+            before_word = [later.kind for later in spoken[index + 1 : index + 2]] == [Kind.ARPABET]
+            if token.kind is Kind.PAUSE:
+                phrases.append(Phrase(self._joined(pieces), int(token.value)))
+                pieces = []
+            elif token.kind is Kind.PINYIN:
+                pieces += [" ", pinyin_phonemes(token.value), " "]
+            elif token.kind is Kind.ARPABET:
+                pieces += [" ", arpabet_phonemes(token.value), " "]
+            else:
+                written = write_out(token.value) if chinese_numbers else token.value
+                pieces += self._pieces(written, language, before_word=before_word)
+        return [*phrases, Phrase(self._joined(pieces))] if pieces else phrases
 
-    def _pieces(self, text: str, language: str) -> Iterator[str]:
+    def _pieces(self, text: str, language: str, *, before_word: bool) -> Iterator[str]:
+        """The phonemes of a text. `before_word`: an annotated word of English comes next."""
+        if before_word and text[-1:] == " " and text[-2:-1].isascii():
+            # "a" and "the" sound by what follows: eSpeak is shown a word, whose phonemes are then left out.
+            yield from self._pieces(f"{text}{_ANY_WORD}", language, before_word=False)
+            return
         for han, marks, other in _SPAN.findall(text):
             if han:
                 yield " " + self._mandarin(han) + " "
@@ -105,14 +142,12 @@ class Phonemizer:
             else:
                 yield " "
 
-    def _joined(self, pieces: Iterator[str]) -> str:
+    def _joined(self, pieces: Sequence[str]) -> str:
         joined = "".join(character for character in "".join(pieces) if character in self._vocabulary)
         joined = re.sub(r"\s+", " ", joined).strip()
         joined = re.sub(r" ([;:,.!?…)”])", r"\1", joined)
         joined = re.sub(r"([(“]) ", r"\1", joined)
-        if not any(character.isalpha() for character in joined):
-            raise EngineError("text_unspeakable", "There is nothing in this text that can be spoken.", "user")
-        return joined
+        return joined if any(character.isalpha() for character in joined) else ""
 
     def _mandarin(self, run: str) -> str:
         """A run of Chinese characters, word by word."""
@@ -131,7 +166,7 @@ class Phonemizer:
         for syllable in syllables:
             # A character without a known reading comes back as itself: there is nothing to say for it.
             if syllable.isascii():
-                yield _syllable(syllable)
+                yield pinyin_phonemes(syllable)
 
     def _by_espeak(self, text: str, language: str) -> str:
         if language == "en":
@@ -139,15 +174,28 @@ class Phonemizer:
         phonemes = _LANGUAGE_SWITCH.sub("", self._espeak.phonemes(text, ESPEAK_VOICES[language]))
         for theirs, ours in _ENGLISH if language == "en" else _OTHER:
             phonemes = phonemes.replace(theirs, ours)
+        if text.endswith(_ANY_WORD):
+            phonemes = phonemes.rpartition(" ")[0]
         return phonemes
 
 
-def _syllable(pinyin: str) -> str:
-    """The phonemes of one syllable in the model's letters."""
-    phonemes = "".join(pinyin_to_ipa(pinyin)[0])
-    for theirs, ours in _MANDARIN:
-        phonemes = phonemes.replace(theirs, ours)
-    return phonemes
+def _spoken_tokens(text: str) -> list[Token]:
+    """The tokens that are heard; texts on both sides of one that is not are one text, ready to be spelled."""
+    spoken: list[Token] = []
+    for token in tokens(text):
+        if token.kind is Kind.TEXT and spoken and spoken[-1].kind is Kind.TEXT:
+            spoken[-1] = dataclasses.replace(spoken[-1], end=token.end, value=spoken[-1].value + token.value)
+        elif token.kind in (Kind.TEXT, Kind.PINYIN, Kind.ARPABET, Kind.PAUSE):
+            spoken.append(token)
+    return [
+        dataclasses.replace(token, value=_prepared(token.value)) if token.kind is Kind.TEXT else token
+        for token in spoken
+    ]
+
+
+def _prepared(text: str) -> str:
+    """The text with plain letters and the model's marks, without pictures."""
+    return _spell_greek(_without_pictures(unicodedata.normalize("NFKC", text).translate(_MARKS)))
 
 
 def _mark(marks: str) -> str:

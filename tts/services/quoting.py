@@ -15,6 +15,7 @@ from tts.engine.catalogue import ENGINES
 from tts.models import Voice
 from tts.selectors.devices import device_classes_in_use
 from tts.selectors.voices import voice_of
+from tts.text.annotations import counted_characters, silence_ms
 from tts.text.cleaning import clean_text
 from tts.text.estimate import estimate_audio_ms
 from tts.text.segmentation import segment
@@ -90,7 +91,7 @@ def quote(
         language=language,
         characters=clean.characters,
         plan=plan,
-        estimate_audio_ms=round(estimate_audio_ms(clean.text) / speed),
+        estimate_audio_ms=round((estimate_audio_ms(clean.text) + silence_ms(clean.text)) / speed),
         estimate_gpu_ms=estimate_gpu_ms,
         estimate_micros=max(price.minimum_charge_micros, price_gpu_ms(gpu_ms=estimate_gpu_ms, rate=rate)),
         held_gpu_ms=held_gpu_ms,
@@ -110,7 +111,7 @@ def _plan(text: str, *, gpu_ms_per_audio_s: int, speed: float) -> SegmentPlan:
     estimate = max(1, round(estimate_audio_ms(text) / speed * gpu_ms_per_audio_s / 1000))
     return SegmentPlan(
         text=text,
-        characters=len(text),
+        characters=counted_characters(text),
         estimate_gpu_ms=estimate,
         held_gpu_ms=HOLD_BASE_GPU_MS + HOLD_FACTOR * estimate,
     )

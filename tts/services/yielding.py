@@ -15,6 +15,7 @@ from tts.services import wakeups
 from tts.services.attempts import charge, stop_attempt
 from tts.services.closing import Outcome, Work, close, record
 from tts.states import AttemptState, JobClass, SegmentState
+from tts.text.annotations import counted_characters
 from tts.text.segmentation import segment as cut_into_segments
 
 # One piece of batch work between two looks for urgent work: about 5 s of speech, half a second of a GPU.
@@ -82,7 +83,7 @@ def yield_attempt(*, work: Work, outcome: Outcome, spoken: str, rest: str) -> No
             charged=charged.charged_micros,
         )
         _keep_spoken(work, outcome, spoken, spoken_estimate)
-        record(work, outcome, closed, charge=charged, characters=len(spoken))
+        record(work, outcome, closed, charge=charged, characters=counted_characters(spoken))
         SynthesisJob.objects.filter(pk=work.job.pk).update(
             segment_count=F("segment_count") + 1,
             segments_done=F("segments_done") + 1,
@@ -99,7 +100,7 @@ def _leave_rest(work: Work, outcome: Outcome, rest: str, spoken_estimate: int) -
     Segment.objects.filter(pk=whole.pk, attempt_number=work.attempt.attempt_number).update(
         part=F("part") + 1,
         text=rest,
-        characters=len(rest),
+        characters=counted_characters(rest),
         estimate_gpu_ms=max(1, whole.estimate_gpu_ms - spoken_estimate),
         held_gpu_ms=max(1, whole.held_gpu_ms - outcome.gpu_ms),
     )
@@ -115,7 +116,7 @@ def _keep_spoken(work: Work, outcome: Outcome, spoken: str, spoken_estimate: int
         index=whole.index,
         part=whole.part,
         text=spoken,
-        characters=len(spoken),
+        characters=counted_characters(spoken),
         state=SegmentState.SUCCEEDED,
         attempt_number=work.attempt.attempt_number,
         estimate_gpu_ms=spoken_estimate,

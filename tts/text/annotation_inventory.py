@@ -67,6 +67,8 @@ SPANS: Final = frozenset({"strong", "laughter"})
 
 # A span is a word or a phrase: it is never cut, so it has to fit into a segment with room to spare.
 MAX_SPAN_CHARACTERS: Final = 60
+# The longest words have about twenty; a chain that goes on is several words without spaces, and cannot be cut.
+MAX_PHONEMES: Final = 24
 # Longer silences are the work of whoever mixes the audio.
 MAX_PAUSE_MS: Final = 10_000
 

@@ -16,6 +16,7 @@ from tts.text.annotation_inventory import (
     ARPABET,
     FINALS,
     INITIALS,
+    MAX_PHONEMES,
     NEUTRAL_TONE,
     STRESSED_VOWELS,
     SYLLABLES,
@@ -33,6 +34,7 @@ class Reading(enum.Enum):
     ARPABET = "arpabet"
     NOT_PINYIN = "not_pinyin"
     NOT_ARPABET = "not_arpabet"
+    TOO_LONG = "too_long"
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,9 @@ def _arpabet(run: Sequence[Bracket]) -> Iterator[ChainReading]:
     wrong = [bracket for bracket in run if bracket.content not in ARPABET]
     for bracket in wrong:
         yield ChainReading(Reading.NOT_ARPABET, bracket.start, bracket.end, _meant_phoneme(bracket.content))
-    if not wrong:
+    if not wrong and len(run) > MAX_PHONEMES:
+        yield ChainReading(Reading.TOO_LONG, run[0].start, run[-1].end, "")
+    elif not wrong:
         yield ChainReading(Reading.ARPABET, run[0].start, run[-1].end, " ".join(contents))
 
 

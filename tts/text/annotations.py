@@ -58,6 +58,7 @@ class Problem(enum.Enum):
     NOT_OPENED = "not_opened"
     EMPTY = "empty"
     TOO_LONG = "too_long"
+    WORD_TOO_LONG = "word_too_long"
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,12 @@ _PAUSE: Final = re.compile(r"pause[ =:]?(\d{1,6}(?:\.\d{1,3})?) ?(ms|s)", re.IGN
 _OTHER_TAGS: Final = frozenset({"string", "strings", "storing", "song", "struct", "stroke", "strike"})
 _SOUND_STEMS: Final = {"laugh": "laughter", "breat": "breath", "cough": "cough", "sigh": "sigh"}
 _SOUND_STEM: Final = re.compile(rf"({'|'.join(_SOUND_STEMS)})(?:h?(?:s|es|e|ed|er|ing)|h)?", re.IGNORECASE)
+_KINDS: Final = {Reading.PINYIN: Kind.PINYIN, Reading.ARPABET: Kind.ARPABET}
+_PROBLEMS: Final = {
+    Reading.NOT_PINYIN: Problem.PINYIN,
+    Reading.NOT_ARPABET: Problem.ARPABET,
+    Reading.TOO_LONG: Problem.WORD_TOO_LONG,
+}
 
 
 def tokens(text: str) -> list[Token]:
@@ -113,6 +120,25 @@ def mask(text: str, filler: str = " ") -> str:
         token.value if token.kind is Kind.TEXT else filler * (token.end - token.start)
         for token in tokens(text)
     )
+
+
+def heard(text: str) -> str:
+    """Return the text with "x" for every character of an annotation that is a word, a space for every other one.
+
+    Same length: what is there to say between two places can be asked of it.
+    """
+    words = (Kind.PINYIN, Kind.ARPABET)
+    return "".join(
+        token.value
+        if token.kind is Kind.TEXT
+        else ("x" if token.kind in words else " ") * (token.end - token.start)
+        for token in tokens(text)
+    )
+
+
+def silence_ms(text: str) -> int:
+    """Return how long all pauses of a text last together, at normal speed."""
+    return sum(int(token.value) for token in tokens(text) if token.kind is Kind.PAUSE)
 
 
 def whole_spans(text: str) -> list[tuple[int, int]]:
@@ -208,11 +234,10 @@ def _read_phonemes(text: str, chain: list[Bracket], found: list[Token], wrong: l
     if not chain:
         return
     for reading in read_chain(text, chain):
-        kinds = {Reading.PINYIN: Kind.PINYIN, Reading.ARPABET: Kind.ARPABET}
-        if reading.kind in kinds:
-            found.append(Token(kinds[reading.kind], reading.start, reading.end, reading.value))
+        if kind := _KINDS.get(reading.kind):
+            found.append(Token(kind, reading.start, reading.end, reading.value))
         else:
-            problem = Problem.PINYIN if reading.kind == Reading.NOT_PINYIN else Problem.ARPABET
+            problem = _PROBLEMS[reading.kind]
             wrong.append(Mistake(problem, reading.start, reading.end, reading.value))
     chain.clear()
 

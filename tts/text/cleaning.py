@@ -15,8 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tts.text.annotations import counted_characters, heard, mask, mistakes
 from tts.text.characters import Script, has_speech, is_speakable, script_of, scripts_of_languages
 from tts.text.errors import (
+    AnnotationInvalid,
     LanguageNotSupported,
     ScriptNotSupported,
     TextControlCharacter,
@@ -66,7 +68,7 @@ _FOLDED_RANGES: Final = (
 
 @dataclass(frozen=True)
 class CleanText:
-    """What is spoken: `text`, its length (which is what limits count), and the scripts of its letters."""
+    """What is spoken: `text`, its length as limits count it (an annotation is one), and the scripts of its letters."""
 
     text: str
     characters: int
@@ -87,21 +89,30 @@ def clean_text(
 
     Raises:
         TextRefused: TextEmpty, TextUnspeakable, TextTooLong, TextControlCharacter, TextLoneSurrogate,
-            LanguageNotSupported (ScriptNotSupported where the text itself shows it).
+            AnnotationInvalid, LanguageNotSupported (ScriptNotSupported where the text itself shows it).
     """
     if language and supported_languages and language not in supported_languages:
         raise LanguageNotSupported(supported_languages=supported_languages)
     if len(raw) > MAX_RAW_CHARACTERS:
         raise TextTooLong(characters=len(raw), limit=max_characters)
     _refuse_broken_characters(raw)
+    _refuse_mistaken_annotations(raw)
     text = _cleaned(raw)
-    if not has_speech(text):
+    # What was put together only by cleaning has no place in what was sent.
+    _refuse_mistaken_annotations(text)
+    if not has_speech(heard(text)):
         raise TextUnspeakable if _has_visible(raw) else TextEmpty
     if supported_languages:
-        _refuse_other_scripts(raw, supported_languages)
-    if len(text) > max_characters:
-        raise TextTooLong(characters=len(text), limit=max_characters)
-    return CleanText(text=text, characters=len(text), scripts=scripts_in(text))
+        _refuse_other_scripts(mask(raw), supported_languages)
+    characters = counted_characters(text)
+    if characters > max_characters:
+        raise TextTooLong(characters=characters, limit=max_characters)
+    return CleanText(text=text, characters=characters, scripts=scripts_in(mask(text)))
+
+
+def _refuse_mistaken_annotations(text: str) -> None:
+    if found := mistakes(text):
+        raise AnnotationInvalid(mistakes=found)
 
 
 def _refuse_broken_characters(raw: str) -> None:

@@ -11,6 +11,8 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.lib.errors import DomainError
 from tts.languages import language_name
+from tts.text.annotation_inventory import ARPABET, SOUNDS, SPANS
+from tts.text.annotations import Mistake, Problem
 from tts.text.characters import Script
 
 SCRIPT_NAMES: dict[Script, str | Promise] = {
@@ -26,6 +28,27 @@ SCRIPT_NAMES: dict[Script, str | Promise] = {
     Script.DEVANAGARI: _("Devanagari letters"),
     Script.THAI: _("Thai letters"),
     Script.OTHER: _("letters of another script"),
+}
+
+# Why an annotation is refused, and what is allowed in its place.
+ANNOTATION_PROBLEMS: dict[Problem, str | Promise] = {
+    Problem.PINYIN: _("this is no Mandarin syllable with a tone, such as [hào], [hao4] or [h][ào]"),
+    Problem.ARPABET: _("this is no ARPAbet phoneme, such as [R], [IH1] or [ER0]"),
+    Problem.SOUND: _("there is no such sound"),
+    Problem.PAUSE: _("a pause lasts at most 10 seconds"),
+    Problem.TAG: _("there is no such tag"),
+    Problem.NOT_CLOSED: _("this tag is not closed"),
+    Problem.NOT_OPENED: _("this tag closes nothing"),
+    Problem.EMPTY: _("there is nothing between these tags"),
+    Problem.TOO_LONG: _("there are more than 60 characters between these tags"),
+    Problem.WORD_TOO_LONG: _("this word has more than 24 phonemes; put spaces between words"),
+}
+_ALLOWED: dict[Problem, list[str]] = {
+    Problem.PINYIN: ["[hào]", "[hao4]", "[h][ào]"],
+    Problem.ARPABET: [f"[{phoneme}]" for phoneme in sorted(ARPABET)],
+    Problem.SOUND: [f"[{sound}]" for sound in sorted(SOUNDS)],
+    Problem.PAUSE: ["[pause 500ms]", "[pause 1.5s]"],
+    Problem.TAG: [f"<{name}>" for name in sorted(SPANS)],
 }
 
 
@@ -100,3 +123,39 @@ class ScriptNotSupported(LanguageNotSupported):
             position=position,
             number=position + 1,
         )
+
+
+class AnnotationInvalid(TextRefused):
+    """Annotations that were certainly meant as such, but say nothing; see `tts.text.annotations` for the rule."""
+
+    code = "annotation_invalid"
+    message = _("Characters %(first)s to %(last)s of the text: %(reason)s.%(hint)s")
+
+    def __init__(self, *, mistakes: Sequence[Mistake]) -> None:
+        first = mistakes[0]
+        self.mistakes = list(mistakes)
+        hint: str | Promise = ""
+        if first.suggestion:
+            hint = format_lazy(_(" Did you mean {suggestion}?"), suggestion=first.suggestion)
+        super().__init__(
+            first=first.start + 1, last=first.end, reason=ANNOTATION_PROBLEMS[first.problem], hint=hint
+        )
+
+    def details(self) -> dict[str, Any]:
+        """`mistakes`, each with `problem`, `start` and `end` (from 0, as the text was sent; the end is not part of it),
+
+        `message`, what is `allowed`, and a `suggestion`.
+        """
+        return {
+            "mistakes": [
+                {
+                    "problem": mistake.problem.value,
+                    "start": mistake.start,
+                    "end": mistake.end,
+                    "message": str(ANNOTATION_PROBLEMS[mistake.problem]),
+                    "allowed": _ALLOWED.get(mistake.problem, []),
+                    "suggestion": mistake.suggestion,
+                }
+                for mistake in self.mistakes
+            ]
+        }

@@ -10,6 +10,7 @@ import functools
 import unicodedata
 from typing import Final
 
+from tts.text.annotations import Kind, heard, tokens
 from tts.text.characters import Script, has_speech, script_of
 
 MS_PER_HAN_CHARACTER: Final = 233  # 4.3 a second
@@ -18,6 +19,7 @@ MS_PER_HANGUL_SYLLABLE: Final = 190
 MS_PER_LETTER: Final = 60  # with its pauses 15 a second, the space after a word counted as a letter
 MS_PER_DIGIT: Final = 350  # 240 in Mandarin, 430 in English ("nineteen ninety-nine")
 MS_PER_SYMBOL: Final = 300  # "per cent", "dollars"
+MS_PER_ANNOTATION: Final = 300  # a word of English, or a breath
 SENTENCE_PAUSE_MS: Final = 350
 CLAUSE_PAUSE_MS: Final = 200
 
@@ -32,13 +34,29 @@ _MS_BY_SCRIPT: Final = {
     Script.KANA: MS_PER_KANA,
     Script.HANGUL: MS_PER_HANGUL_SYLLABLE,
 }
+_ANNOTATION_MS: Final = {
+    Kind.PINYIN: MS_PER_HAN_CHARACTER,
+    Kind.ARPABET: MS_PER_ANNOTATION,
+    Kind.SOUND: MS_PER_ANNOTATION,
+}
 
 
 def character_times_ms(text: str) -> list[int]:
     """Return what each character adds to the length of speech;
 
-    of several pause marks in a row only the first adds.
+    of several pause marks in a row only the first adds. An annotation adds a word's time with its first character;
+    its own silence (`[pause 1s]`) is no speech and adds nothing.
     """
+    times: list[int] = []
+    for token in tokens(text):
+        if token.kind is Kind.TEXT:
+            times += _text_times_ms(token.value)
+        else:
+            times += [_ANNOTATION_MS.get(token.kind, 0), *[0] * (token.end - token.start - 1)]
+    return times
+
+
+def _text_times_ms(text: str) -> list[int]:
     times = []
     paused_ms = 0
     for character in text:
@@ -72,6 +90,6 @@ def estimate_audio_ms(text: str) -> int:
 
     0 when nothing in it is spoken.
     """
-    if not has_speech(text):
+    if not has_speech(heard(text)):
         return 0
     return max(MIN_AUDIO_MS, sum(character_times_ms(text)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tts.text.annotations import Kind, tokens
+
 PARAGRAPH_PAUSE_MS: Final = 500
 # The same as inside a segment (tts.engine.calls), so that a cut cannot be heard.
 SENTENCE_PAUSE_MS: Final = 320
@@ -15,8 +17,18 @@ _CLOSING: Final = "\"'”’」』）)]】》〉 \t"
 
 
 def pause_after_ms(segment: str, *, speed: float = 1.0) -> int:
-    """The silence after a segment, in milliseconds; 0 where it was cut inside a clause."""
+    """The silence after a segment, in milliseconds; 0 where it was cut inside a clause.
+
+    Also 0 where the text itself says how long it is: the engine keeps such a silence.
+    """
     ending = segment.rstrip(_CLOSING)
+    if segment.rstrip().endswith((">", "]")):
+        found = tokens(segment.rstrip())
+        if found[-1].kind is Kind.PAUSE:
+            return 0
+        while found and found[-1].kind is not Kind.TEXT:
+            found.pop()
+        ending = segment[: found[-1].end].rstrip(_CLOSING) if found else ""
     if ending.endswith("\n"):
         pause_ms = PARAGRAPH_PAUSE_MS
     elif ending[-1:] in _SENTENCE_ENDS and ending:

@@ -1,6 +1,7 @@
 """Cutting a text into segments: the pieces that one device speaks in one go.
 
-Joined again, the segments are the text: nothing is lost and nothing doubled, spaces and line ends included.
+Joined again, the segments are the text: nothing is lost and nothing doubled, spaces and line ends included. No cut
+goes through an annotation, nor through what a span (`<strong>…</strong>`) holds.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from enum import IntEnum
 from typing import Final
 
+from tts.text.annotations import Kind, heard, tokens, whole_spans
 from tts.text.characters import UNSPACED_SCRIPTS, has_speech, is_speakable, script_of, splits_character
 from tts.text.estimate import character_times_ms
 from tts.text.limits import (
@@ -85,8 +87,11 @@ class _Segmenter:
 
     def __init__(self, text: str, *, max_characters: int, max_ms: int) -> None:
         self._text = text
+        self._heard = heard(text)
+        self._whole = whole_spans(text)
         # The end of the text is a place too.
         self._cuts = [*(_cut_before(text, position) for position in range(len(text))), Cut.PARAGRAPH]
+        self._keep_annotations_whole()
         self._ms = [0, *itertools.accumulate(character_times_ms(text))]
         self._max_characters = max_characters
         self._max_ms = max_ms
@@ -99,6 +104,21 @@ class _Segmenter:
         self._join(bounds, mute=True)
         self._join(bounds, mute=False)
         return [self._text[start:stop] for start, stop in itertools.pairwise(bounds)]
+
+    def _keep_annotations_whole(self) -> None:
+        """No cut inside an annotation; and a pause stands at the end of what it follows."""
+        for start, end in self._whole:
+            self._cuts[start + 1 : end] = [Cut.FORBIDDEN] * (end - start - 1)
+        if self._whole:
+            for token in tokens(self._text):
+                if token.kind is Kind.PAUSE and token.start > 0 and self._cuts[token.end] != Cut.FORBIDDEN:
+                    self._cuts[token.end] = max(self._cuts[token.end], self._cuts[token.start])
+                    self._cuts[token.start] = Cut.FORBIDDEN
+
+    def _out_of_annotation(self, position: int) -> int:
+        """Return the end of the annotation that the position is inside, else the position."""
+        index = bisect.bisect_left(self._whole, (position, 0)) - 1
+        return max(position, self._whole[index][1]) if index >= 0 else position
 
     def _next_bound(self, start: int, *, aim_ms: int, preferred_ms: int) -> int:
         """Return where the segment from `start` ends."""
@@ -124,7 +144,7 @@ class _Segmenter:
             or self._first(preferred, limit, Cut.WORD)
             or self._last(start, limit, Cut.INSIDE_WORD)
             or self._last(start, limit, Cut.BEFORE_SIGN)
-            or limit
+            or self._out_of_annotation(limit)
         )
 
     def _reach(self, start: int, ms: int) -> int:
@@ -148,7 +168,7 @@ class _Segmenter:
         while len(bounds) > 2 and index < len(bounds) - 1:
             start, stop = bounds[index], bounds[index + 1]
             too_short = self._ms[stop] - self._ms[start] < MIN_SEGMENT_MS
-            if not (not has_speech(self._text[start:stop]) if mute else too_short):
+            if not (not has_speech(self._heard[start:stop]) if mute else too_short):
                 index += 1
             elif index > 0 and self._may_be_one(bounds[index - 1], stop, mute=mute):
                 del bounds[index]
