@@ -32,6 +32,7 @@ from tts.api.representations import (
     quote_json,
 )
 from tts.api.serializers import JobFilterSerializer, NewJobSerializer, NewQuoteSerializer, validated
+from tts.api.texts import TextProblemSerializer
 from tts.api.voices import NOT_MODIFIED, NOT_SATISFIABLE, WAV_ANSWERS
 from tts.errors import (
     AudioNotReady,
@@ -126,6 +127,7 @@ class JobsView(ListView):
                 BudgetReached,
                 TextBlocked,
                 NoPrice,
+                body=TextProblemSerializer,
             ),
         },
         examples=JOB_EXAMPLES,
@@ -242,7 +244,10 @@ class QuotesView(ApiView):
         summary="Quote a text",
         description="What a job would take and cost, without making it. Nothing is stored.",
         request=NewQuoteSerializer,
-        responses={200: QuoteSerializer, **problems(*JSON_BODY, *TEXT_REFUSALS, VoiceNotFound, NoPrice)},
+        responses={
+            200: QuoteSerializer,
+            **problems(*JSON_BODY, *TEXT_REFUSALS, VoiceNotFound, NoPrice, body=TextProblemSerializer),
+        },
     )
     def post(self, request: Request) -> Response:
         form = validated(NewQuoteSerializer, request.data)
