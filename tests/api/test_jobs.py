@@ -362,19 +362,6 @@ def test_a_deleted_job_is_gone_with_its_text_and_audio(
         assert_problem(alice_api.send(method, f"{JOBS}/{alices_job.pk}{path}"), 404, "job_not_found")
 
 
-def test_a_mistaken_annotation_is_shown_at_its_place(alice_api: Api, preset: Voice) -> None:
-    before = rows()
-    body = {"voice_id": str(preset.pk), "text": "她[hoa4]奇<strong>"}
-    for path in (JOBS, "/api/v1/quotes"):
-        problem = assert_problem(alice_api.send("POST", path, body), 400, "annotation_invalid", field="text")
-        syllable, tag = problem["mistakes"]
-        assert (syllable["problem"], syllable["start"], syllable["end"]) == ("pinyin", 1, 7)
-        assert (syllable["suggestion"], syllable["allowed"]) == ("[hao4]", ["[hào]", "[hao4]", "[h][ào]"])
-        assert (tag["problem"], tag["start"], tag["end"]) == ("not_closed", 8, 16)
-        assert "hoa4" not in problem["detail"]
-    assert rows() == before
-
-
 # -- Quotes --------------------------------------------------------------------------------------------------
 
 
