@@ -16,6 +16,9 @@ REQUIREMENTS := requirements.txt deploy/requirements-web.txt
 TABLES := $(wildcard */migrations/*.py */*/migrations/*.py) portal/settings/base.py portal/embedded/postgres.py portal/embedded/template.py
 COMPILED := $(patsubst %.po,%.mo,$(wildcard portal/locale/*/LC_MESSAGES/*.po))
 
+# Kept between runs: without, every process would compile our own modules anew, which is a second of a processor.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run demo install install-tests test check format openapi bench chaos clean-data
 

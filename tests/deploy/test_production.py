@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import os
@@ -51,7 +52,8 @@ class Site:
         environment = self.environment()
         subprocess.run(
             [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity=0"],
-            cwd=ROOT, env=environment, check=True, timeout=120,
+            cwd=ROOT, env={**environment, "DJANGO_SETTINGS_MODULE": "tests.deploy.collecting"},
+            check=True, timeout=120,
         )  # fmt: skip
         make_certificate(self.folder)
         (self.folder / "nginx.conf").write_text(self.nginx_configuration())
@@ -215,6 +217,9 @@ def check_pages(site: Site) -> None:
     answer = site.get(style.group(1))
     assert answer.status == 200
     assert "immutable" in answer.headers["Cache-Control"]
+    small = site.get(style.group(1), Accept_Encoding="gzip")
+    assert small.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(small.body) == answer.body
     plain = http.client.HTTPConnection("127.0.0.1", site.plain_port, timeout=30)
     plain.request("GET", "/studio/", headers={"Host": HOST})
     assert (redirect := plain.getresponse()).status == 301
