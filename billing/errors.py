@@ -321,10 +321,10 @@ class PlanFeeNotCovered(DomainError):
     )
 
 
-class PlanNotLeftNow(DomainError):
-    code = "plan_not_left_now"
+class PlanChangeOver(DomainError):
+    code = "plan_change_over"
     status = 409
     message = _(
-        "The plan “%(plan)s” gives its credit at the beginning of each month, so it is left at a month's end. "
-        "Nothing was changed. Write to us, and we end it then."
+        "This change of plan has begun, or another choice took its place. Nothing was changed. "
+        "Reload the page to see which plan is in force."
     )

@@ -1,4 +1,4 @@
-"""What the clock does about money: messages of providers, open payments and refunds, automatic top-ups, expiry.
+"""What the clock does about money: messages of providers, open payments and refunds, automatic top-ups, expiry, plans.
 
 In a thread of its own: a provider that does not answer must not keep the clock from its other work.
 """
@@ -11,6 +11,7 @@ from billing.services.grants import expire_grants
 from billing.services.inbox import work_inbox
 from billing.services.payment_asking import ask_open_payments, run_automatic_top_ups
 from billing.services.payment_refunds import ask_open_refunds
+from billing.services.plan_changes import carry_out_plan_changes
 from portal.lib.side_thread import SideThread, run_each
 
 # What is done, and every how many ticks (seconds).
@@ -19,6 +20,7 @@ STEPS: tuple[tuple[Callable[[], int], int], ...] = (
     (ask_open_payments, 5),
     (ask_open_refunds, 5),
     (run_automatic_top_ups, 10),
+    (carry_out_plan_changes, 10),
     (expire_grants, 60),
 )
 

@@ -74,6 +74,7 @@ _BELONGS_TO = {
     "ledger": "billing",
     "plans": "billing",
     "plan_change": "billing",
+    "plan_change_take_back": "billing",
     "billing_settings": "billing",
     "billed_party_set": "billing",
     "low_balance_set": "billing",

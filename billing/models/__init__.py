@@ -31,6 +31,7 @@ from billing.models.payment import (
 )
 from billing.models.pending_act import PendingAct, PendingActState
 from billing.models.plan import Plan, PlanVersion, Subscription
+from billing.models.plan_change import PlanChange, PlanChangeState
 from billing.models.price import PriceVersion
 from billing.models.usage import UsageDay, UsageRecord
 from billing.models.voucher import Voucher, VoucherBatch, VoucherState
@@ -68,6 +69,8 @@ __all__ = [
     "PendingAct",
     "PendingActState",
     "Plan",
+    "PlanChange",
+    "PlanChangeState",
     "PlanVersion",
     "PriceVersion",
     "ProviderEvent",

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from billing.models import Plan, PlanVersion, Subscription
+from billing.models import Plan, PlanChange, PlanChangeState, PlanVersion, Subscription
 
 
 def current_subscription(workspace_id: uuid.UUID) -> Subscription | None:
@@ -17,6 +17,23 @@ def current_subscription(workspace_id: uuid.UUID) -> Subscription | None:
         Subscription.objects.select_related("plan_version__plan")
         .filter(workspace_id=workspace_id, ends_at__isnull=True)
         .first()
+    )
+
+
+def waiting_change(workspace_id: uuid.UUID) -> PlanChange | None:
+    """What begins with the next month by the customer's choice, with its plan; None where nothing does."""
+    return (
+        PlanChange.objects.select_related("plan_version__plan")
+        .filter(workspace_id=workspace_id, state=PlanChangeState.PENDING)
+        .first()
+    )
+
+
+def begins_next_month(current: PlanVersion | None, version: PlanVersion) -> bool:
+    """Whether a customer who is on `current` gets `version` with the next month only: it costs or includes less."""
+    return current is not None and (
+        version.monthly_fee_micros < current.monthly_fee_micros
+        or version.included_gpu_seconds < current.included_gpu_seconds
     )
 
 

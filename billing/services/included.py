@@ -17,6 +17,7 @@ from billing.selectors.plans import subscriptions_within
 from billing.selectors.prices import current_price, rate_for
 from billing.services import ledger
 from billing.services.invoice_lines import span_of
+from billing.services.plan_changes import carry_out_due
 from portal.lib.clock import database_now
 from portal.lib.errors import DomainError
 
@@ -46,6 +47,7 @@ def grant_included(*, workspace_id: uuid.UUID, at: datetime | None = None) -> in
     with transaction.atomic():
         ledger.ensure_account(workspace_id=workspace_id)
         account = CreditAccount.objects.select_for_update(no_key=True).get(pk=workspace_id)
+        carry_out_due(accounts=[account], at=moment)
         period = month_at(moment, account.time_zone)
         subscriptions = subscriptions_within(workspace_id, period.start, period.end)
         if not subscriptions or subscriptions[-1].ends_at is not None:

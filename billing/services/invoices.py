@@ -37,6 +37,7 @@ from billing.periods import Period, local_day, month_of
 from billing.services import ledger
 from billing.services.invoice_lines import DraftOf, write_lines
 from billing.services.invoice_posting import finalize
+from billing.services.plan_changes import carry_out_due
 from portal.lib.clock import database_now
 
 
@@ -61,7 +62,7 @@ def draft(*, workspace_id: uuid.UUID, month: date) -> Invoice | None:
         InvoiceCurrencyDiffers
     """
     with transaction.atomic():
-        found = _months([workspace_id], month)[0]
+        found = _months([workspace_id], month, database_now())[0]
         if found.newest is not None and _covers(found.newest, found.period):
             return _final_of(found)
         drafted = _write_drafts([found])
@@ -81,7 +82,7 @@ def close_month(*, workspace_id: uuid.UUID, month: date, at: datetime | None = N
     """
     moment = at or database_now()
     with transaction.atomic():
-        found = _months([workspace_id], month)[0]
+        found = _months([workspace_id], month, moment)[0]
         if found.newest is not None and _covers(found.newest, found.period):
             return _final_of(found)
         if found.period.end > moment:
@@ -101,7 +102,7 @@ def close_months(*, workspace_ids: Sequence[uuid.UUID], month: date, at: datetim
     with transaction.atomic():
         open_months = [
             found
-            for found in _months(workspace_ids, month)
+            for found in _months(workspace_ids, month, at)
             if found.period.end <= at
             and not (found.newest is not None and _covers(found.newest, found.period))
         ]
@@ -114,13 +115,15 @@ def _close(months: Sequence[_Month], moment: datetime) -> list[uuid.UUID]:
     return [draft.invoice_id for draft in drafted]
 
 
-def _months(workspace_ids: Sequence[uuid.UUID], month: date) -> list[_Month]:
-    """Lock the accounts, and look up what was invoiced of each before."""
+def _months(workspace_ids: Sequence[uuid.UUID], month: date, at: datetime) -> list[_Month]:
+    """Lock the accounts, begin the plans that waited for months that have begun at `at`, and look up what was invoiced
+    of each before."""
     if len(workspace_ids) == 1:
         ledger.ensure_account(workspace_id=workspace_ids[0])
     accounts = list(
         CreditAccount.objects.select_for_update(no_key=True).filter(pk__in=workspace_ids).order_by("pk")
     )
+    carry_out_due(accounts=accounts, at=at)
     newest: dict[uuid.UUID, Invoice] = {}
     drafts: dict[tuple[uuid.UUID, date], uuid.UUID] = {}
     first_day = month.replace(day=1)

@@ -9,11 +9,12 @@ from django.db import transaction
 from django.db.models import Max
 from django.db.models.functions import Now
 
-from accounts.services.workspaces import put_limits_in_force
-from billing.errors import PlanFeeNotCovered, PlanNotInForce, PlanNotLeftNow
-from billing.models import CreditAccount, Plan, PlanVersion, Subscription
-from billing.selectors.plans import current_subscription, default_plan_version
+from billing.errors import PlanFeeNotCovered
+from billing.models import CreditAccount, Plan, PlanChange, PlanVersion, Subscription
+from billing.selectors.plans import begins_next_month, current_subscription, default_plan_version
 from billing.services import ledger
+from billing.services.plan_changes import carry_out_due, replace_waiting, schedule
+from billing.services.subscriptions import begin
 from portal.lib.clock import database_now
 from portal.lib.display import money_exact
 
@@ -52,67 +53,68 @@ def subscribe(
 ) -> Subscription:
     """Put a workspace on a version of a plan from `at` (None: now) on, and its limits in force at once.
 
-    The same version again changes nothing. Locks the credit account.
+    The same version again changes nothing. Another one takes the place of a change that waited for the next month; one
+    whose month has begun by then is carried out before. Locks the credit account.
 
     Raises:
         PlanNotInForce: the version is not in force at that moment, or the plan before it began later. Nothing changed.
     """
-    ledger.ensure_account(workspace_id=workspace_id)
-    CreditAccount.objects.select_for_update(no_key=True).get(pk=workspace_id)
+    account = _locked(workspace_id)
     moment = database_now() if at is None else at
-    current = current_subscription(workspace_id)
-    if current is not None and current.plan_version_id == plan_version.pk:
-        return current
-    if plan_version.effective_at > moment or (current is not None and current.starts_at > moment):
-        raise PlanNotInForce
-    if current is not None:
-        Subscription.objects.filter(pk=current.pk, ends_at__isnull=True).update(ends_at=moment)
-    subscription = Subscription.objects.create(
-        workspace_id=workspace_id, plan_version=plan_version, starts_at=moment
-    )
-    put_limits_in_force(
-        workspace_id=workspace_id,
-        weight=plan_version.fair_share_weight,
-        queued_jobs=plan_version.queued_jobs,
-        running_segments=plan_version.running_segments,
-        requests_per_minute=plan_version.requests_per_minute,
-        characters_per_day=plan_version.characters_per_day,
-        voices=plan_version.voices,
-        storage_bytes=plan_version.storage_bytes,
-        longest_job_characters=plan_version.longest_job_characters,
-        retention_days=plan_version.retention_days,
-    )
-    return subscription
+    carry_out_due(accounts=[account], at=moment)
+    return _begin_now(account, plan_version, moment)
 
 
 @transaction.atomic
-def change_plan(*, workspace_id: uuid.UUID, plan_version: PlanVersion) -> Subscription:
-    """Put a workspace on another plan by its own wish. Locks the credit account.
+def change_plan(
+    *,
+    workspace_id: uuid.UUID,
+    plan_version: PlanVersion,
+    requested_by_id: uuid.UUID | None = None,
+    at: datetime | None = None,
+) -> PlanChange | None:
+    """Put a workspace on another plan by its own wish, `at` being when it is (None: now). Returns the change that waits
+    for the next month, None where the plan is in force now. Locks the credit account.
 
-    The fee falls due at the month's end, and included credit is there at its beginning. So the month's fee has to be
-    there when a dearer plan begins, and a plan that includes credit is not left for a smaller one in the middle of a
-    month: only an operator does that.
+    What is more begins now, what is less with the next month (billing.selectors.plans.begins_next_month): the fee falls
+    due at a month's end, and included credit is there at its beginning. The newest choice counts. A dearer plan needs
+    a month's fee to be there.
 
     Raises:
-        PlanFeeNotCovered, PlanNotLeftNow, PlanNotInForce. Nothing was changed.
+        PlanFeeNotCovered, PlanNotInForce. Nothing was changed.
     """
-    ledger.ensure_account(workspace_id=workspace_id)
-    account = CreditAccount.objects.select_for_update(no_key=True).get(pk=workspace_id)
+    account = _locked(workspace_id)
+    moment = database_now() if at is None else at
+    carry_out_due(accounts=[account], at=moment)
     current = current_subscription(workspace_id)
+    now_on = current.plan_version if current is not None else None
+    if now_on is not None and now_on.pk == plan_version.pk:
+        return None
+    fee = plan_version.monthly_fee_micros
+    spendable = account.available_micros + account.credit_limit_micros
+    if fee > (now_on.monthly_fee_micros if now_on is not None else 0) and spendable < fee:
+        raise PlanFeeNotCovered(
+            fee=money_exact(fee, account.currency), available=money_exact(spendable, account.currency)
+        )
+    if begins_next_month(now_on, plan_version):
+        return schedule(
+            account=account, plan_version=plan_version, at=moment, requested_by_id=requested_by_id
+        )
+    _begin_now(account, plan_version, moment)
+    return None
+
+
+def _locked(workspace_id: uuid.UUID) -> CreditAccount:
+    ledger.ensure_account(workspace_id=workspace_id)
+    return CreditAccount.objects.select_for_update(no_key=True).get(pk=workspace_id)
+
+
+def _begin_now(account: CreditAccount, plan_version: PlanVersion, moment: datetime) -> Subscription:
+    current = current_subscription(account.pk)
     if current is not None and current.plan_version_id == plan_version.pk:
         return current
-    fee_now = current.plan_version.monthly_fee_micros if current is not None else 0
-    included_now = current.plan_version.included_gpu_seconds if current is not None else 0
-    leaves = plan_version.monthly_fee_micros < fee_now or plan_version.included_gpu_seconds < included_now
-    if current is not None and leaves and included_now:
-        raise PlanNotLeftNow(plan=current.plan_version.plan.name)
-    spendable = account.available_micros + account.credit_limit_micros
-    if plan_version.monthly_fee_micros > fee_now and spendable < plan_version.monthly_fee_micros:
-        raise PlanFeeNotCovered(
-            fee=money_exact(plan_version.monthly_fee_micros, account.currency),
-            available=money_exact(spendable, account.currency),
-        )
-    return subscribe(workspace_id=workspace_id, plan_version=plan_version)
+    replace_waiting(workspace_id=account.pk)
+    return begin(workspace_id=account.pk, current=current, plan_version=plan_version, at=moment)
 
 
 def subscribe_to_default(*, workspace_id: uuid.UUID) -> None:

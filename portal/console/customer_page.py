@@ -24,12 +24,13 @@ from billing.models import (
     Payment,
     PendingAct,
     PendingActState,
+    PlanChange,
     Subscription,
     UsageDay,
 )
 from billing.periods import local_day
 from billing.selectors.payments import payments_of
-from billing.selectors.plans import current_subscription
+from billing.selectors.plans import current_subscription, waiting_change
 from portal.charts import Chart, Series, bar_chart
 from portal.console.customer_acts import CustomerAct, offered_acts
 from portal.console.money_acts import OBJECT_KIND
@@ -66,6 +67,7 @@ class CustomerPage:
     workspace: Workspace
     account: CreditAccount
     subscription: Subscription | None
+    waiting: PlanChange | None
     terms: list[tuple[str | Promise, str]]
     members: list[Membership]
     keys: list[ApiKey]
@@ -126,6 +128,7 @@ def read_customer(workspace_id: uuid.UUID, *, now: datetime, before: str = "") -
         workspace=workspace,
         account=account,
         subscription=subscription,
+        waiting=waiting_change(workspace_id),
         terms=_terms(subscription),
         members=list(workspace.memberships.select_related("user").order_by("created_at")[:GRANTS_SHOWN]),
         keys=list(workspace.api_keys.defer("secret_sha256").order_by("-created_at")[:GRANTS_SHOWN]),

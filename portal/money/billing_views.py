@@ -20,7 +20,7 @@ from billing.models import CreditGrant
 from billing.selectors.balances import balance_of
 from billing.selectors.grants import grants_left
 from billing.selectors.ledger import transactions_of
-from billing.selectors.plans import current_subscription
+from billing.selectors.plans import current_subscription, waiting_change
 from portal.lib.clock import now
 from portal.money.ledger_words import ledger_lines
 from portal.money.plan_page import plan_facts
@@ -52,6 +52,7 @@ def billing(request: HttpRequest) -> HttpResponse:
         ],
         "lines": ledger_lines(workspace, transactions_of(workspace.pk)[:NEWEST_MOVEMENTS]),
         "plan": plan,
+        "waiting": waiting_change(workspace.pk),
         "facts": plan_facts(plan)[:3] if plan is not None else [],
         "may_manage": may_manage_money(request),
     }

@@ -23,6 +23,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("billing/ledger/", ledger_views.ledger, name="ledger"),
     path("billing/plan/", plan_views.plans, name="plans"),
     path("billing/plan/<slug:plan_code>/", plan_views.plan_change, name="plan_change"),
+    path(
+        "billing/plan/changes/<uuid:change_id>/take-back/",
+        plan_views.plan_change_take_back,
+        name="plan_change_take_back",
+    ),
     path("billing/settings/", settings_views.billing_settings, name="billing_settings"),
     path("billing/settings/billed/", settings_views.billed_party_set, name="billed_party_set"),
     path("billing/settings/notice/", settings_views.low_balance_set, name="low_balance_set"),

@@ -10,7 +10,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.models import Workspace
-from billing.errors import PlanFeeNotCovered, PlanNotInForce, PlanNotLeftNow
+from billing.errors import PlanFeeNotCovered, PlanNotInForce
 from billing.models import Plan, PlanVersion, PriceVersion, Subscription
 from billing.selectors.plans import current_subscription, offered_plans, subscriptions_within
 from billing.selectors.prices import current_price, highest_rate, rate_for
@@ -131,21 +131,6 @@ def test_a_dearer_plan_begins_where_its_fee_is_there(workspace_id: uuid.UUID) ->
     grant(workspace_id, 1)
     change_plan(workspace_id=workspace_id, plan_version=dear)
     assert Subscription.objects.get().plan_version_id == dear.pk
-
-
-def test_a_plan_that_includes_credit_is_not_left_in_the_middle_of_a_month(workspace_id: uuid.UUID) -> None:
-    free = plan_version("free")
-    paid = plan_version("paid", monthly_fee_micros=500, included_gpu_seconds=60)
-    subscribe(workspace_id=workspace_id, plan_version=paid)
-    with pytest.raises(PlanNotLeftNow):
-        change_plan(workspace_id=workspace_id, plan_version=free)
-    assert Subscription.objects.get().ends_at is None
-    change_plan(
-        workspace_id=workspace_id,
-        plan_version=plan_version("more", monthly_fee_micros=900, included_gpu_seconds=90),
-    )
-    subscribe(workspace_id=workspace_id, plan_version=free)  # an operator may
-    assert Subscription.objects.filter(ends_at__isnull=True).get().plan_version_id == free.pk
 
 
 # -- Prices ---------------------------------------------------------------------------------------------------

@@ -196,7 +196,7 @@ def test_a_plan_is_changed_after_a_question_that_says_what_changes(
     assert "divided by days" in question
     assert current_subscription(alice_workspace.pk).plan_version.plan.code == "standard"  # type: ignore[union-attr]
     for _ in range(2):
-        answer = alice_client.post(address, {"version": str(pro.pk)})
+        answer = alice_client.post(address, {"version": str(pro.pk), "begins": "now"})
         assert answer["Location"] == reverse("plans")
     assert Subscription.objects.filter(workspace_id=alice_workspace.pk).count() == 2
     assert current_subscription(alice_workspace.pk).plan_version == pro  # type: ignore[union-attr]
@@ -217,9 +217,10 @@ def test_the_yes_to_another_version_than_the_one_shown_changes_nothing(
         )
     )
     for version in (str(old.pk), "", "x"):
-        assert (
-            alice_client.post(reverse("plan_change", args=["pro"]), {"version": version}).status_code == 409
+        answer = alice_client.post(
+            reverse("plan_change", args=["pro"]), {"version": version, "begins": "now"}
         )
+        assert answer.status_code == 409
     assert Subscription.objects.filter(workspace_id=alice_workspace.pk).count() == 1
 
 
@@ -314,7 +315,7 @@ def test_who_looks_after_the_money_may_arrange_it_and_others_see_the_balance(
         (reverse("billed_party_set"), PARTY),
         (reverse("low_balance_set"), {"below": "5"}),
         (reverse("time_zone_set"), {"time_zone": "Asia/Tokyo"}),
-        (plan, {"version": str(pro.pk)}),
+        (plan, {"version": str(pro.pk), "begins": "now"}),
     ]
     for address, fields in acts:
         answer = client.post(address, fields)

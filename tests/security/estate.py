@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 
 from accounts.models import ApiKey, User, Workspace
-from billing.models import BudgetScope, Payment, PaymentMethod, PaymentPurpose
+from billing.models import BudgetScope, Payment, PaymentMethod, PaymentPurpose, PlanChange
 from billing.services.budgets import set_budget
 from billing.services.invoices import close_month
 from portal.lib.clock import now
+from tests.billing.speech import plan
 from tests.cast import api_of
 from tests.factories import finish_job, make_job
 from tests.pages.money import used
@@ -60,9 +61,13 @@ def make_estate(
     used(alice_workspace.pk, month_of_invoice)
     invoice = close_month(workspace_id=alice_workspace.pk, month=month_of_invoice)
     assert invoice is not None
+    change = PlanChange.objects.create(
+        workspace_id=alice_workspace.pk, plan_version=plan(0), first_day=date(9000, 1, 1)
+    )
     return Estate(
         ids={
             "invoice_id": invoice.pk,
+            "change_id": change.pk,
             "payment_id": paid.pk,
             "method_id": method.pk,
             "voice_id": alices_voice.pk,
@@ -109,5 +114,6 @@ MISSING: dict[str, object] = {
         "payment_id",
         "method_id",
         "invoice_id",
+        "change_id",
     )
 }

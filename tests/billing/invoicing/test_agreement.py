@@ -31,6 +31,7 @@ from billing.models import (
 )
 from billing.services import grants
 from billing.services.credit_notes import credit
+from billing.services.invoice_lines import LATE_MONTHS
 from billing.services.invoices import close_month
 from billing.services.refunds import refund_part
 from tests.billing.books import assert_books_agree, total
@@ -70,6 +71,8 @@ class World:
         getattr(self, f"take_{step[0]}")(*step[1:])
 
     def take_speak(self, amount: int, month: int, day: int) -> None:
+        if self.closed - month > LATE_MONTHS:
+            return
         finished_at = datetime.combine(MONTHS[month].replace(day=day), datetime.min.time(), UTC)
         with contextlib.suppress(InsufficientCredit):
             self.jobs.append(
