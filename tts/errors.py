@@ -60,8 +60,8 @@ class DailyCharactersReached(DomainError):
     code = "daily_characters_reached"
     status = 429
     message = _(
-        "Your plan allows %(limit)s characters a day, and %(left)s are left today. Nothing was charged. "
-        "Wait for tomorrow or choose another plan."
+        "Your plan allows %(limit)s characters in 24 hours, and %(left)s are left now. Nothing was charged. "
+        "Wait until earlier ones are a day old, shorten the text, or choose another plan."
     )
 
 

@@ -20,7 +20,7 @@ from portal.lib.errors import NotFound
 # The limits in the order of the pages; None is the platform's own.
 LIMITS: Final[tuple[tuple[str, str | Promise], ...]] = (
     ("requests_per_minute", _("Requests a minute")),
-    ("characters_per_day", _("Characters a day")),
+    ("characters_per_day", _("Characters in 24 hours")),
     ("queued_jobs", _("Jobs at once")),
     ("running_segments", _("Segments spoken at once")),
     ("voices", _("Voices")),

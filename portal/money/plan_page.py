@@ -16,7 +16,7 @@ from portal.lib.display import bytes_text, money_exact
 # With the setting that is in force where a plan says nothing of its own.
 LIMITS: Final[dict[str, tuple[str | Promise, str]]] = {
     "requests_per_minute": (gettext_lazy("Requests a minute"), "REQUESTS_PER_MINUTE"),
-    "characters_per_day": (gettext_lazy("Characters a day"), ""),
+    "characters_per_day": (gettext_lazy("Characters in 24 hours"), ""),
     "queued_jobs": (gettext_lazy("Jobs that wait or run at once"), "QUEUED_JOBS_PER_WORKSPACE"),
     "running_segments": (gettext_lazy("Pieces spoken at once"), ""),
     "voices": (gettext_lazy("Cloned voices"), "VOICES_PER_WORKSPACE"),

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import Workspace
+from billing.services.profiles import set_time_zone
 from portal.lib.clock import now
 from portal.lib.errors import DomainError
 from tests.billing.books import all_books
@@ -30,11 +31,12 @@ def limit(workspace: Workspace, **limits: int) -> None:
     workspace.refresh_from_db()
 
 
-def refused(act: Callable[[], object], error: type[DomainError]) -> None:
+def refused(act: Callable[[], object], error: type[DomainError]) -> DomainError:
     before = (all_books(), SynthesisJob.objects.count(), Segment.objects.count())
-    with pytest.raises(error):
+    with pytest.raises(error) as raised:
         act()
     assert (all_books(), SynthesisJob.objects.count(), Segment.objects.count()) == before
+    return raised.value
 
 
 def spoken(submit: Submit, *, audio_ms: int = 1_000) -> SynthesisJob:
@@ -57,12 +59,39 @@ def test_a_job_longer_than_the_plan_allows_is_refused(submit: Submit, workspace:
     submit(TEXT)
 
 
-def test_a_days_characters_are_counted_from_its_midnight(submit: Submit, workspace: Workspace) -> None:
+def made_ago(job: SynthesisJob, age: timedelta) -> None:
+    SynthesisJob.objects.filter(pk=job.pk).update(created_at=now() - age)
+
+
+def test_a_days_characters_are_those_of_the_last_24_hours(submit: Submit, workspace: Workspace) -> None:
     limit(workspace, characters_per_day_limit=2 * len(TEXT))
-    yesterday = submit(TEXT)
-    SynthesisJob.objects.filter(pk=yesterday.pk).update(created_at=now() - timedelta(days=1))
-    for _ in range(2):
-        submit(TEXT)
+    for age in (timedelta(hours=24), timedelta(hours=23)):
+        made_ago(submit(TEXT), age)
+    submit(TEXT)
+    error = refused(lambda: submit(TEXT), DailyCharactersReached)
+    assert (error.code, error.status) == ("daily_characters_reached", 429)
+    # The hour until the second of them is a day old, less what this test took.
+    assert error.retry_after_s is not None
+    assert 3_000 < error.retry_after_s <= 3_600
+    made_ago(SynthesisJob.objects.order_by("created_at")[1], timedelta(hours=24))
+    submit(TEXT)
+
+
+def test_more_than_the_plan_allows_in_a_day_is_not_promised_for_later(
+    submit: Submit, workspace: Workspace
+) -> None:
+    limit(workspace, characters_per_day_limit=len(TEXT) - 1)
+    assert refused(lambda: submit(TEXT), DailyCharactersReached).retry_after_s is None
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago", "UTC"])
+def test_another_time_zone_gives_no_second_days_characters(
+    submit: Submit, workspace: Workspace, zone: str
+) -> None:
+    limit(workspace, characters_per_day_limit=len(TEXT))
+    # Long enough ago for it to be yesterday in one of these zones.
+    made_ago(submit(TEXT), timedelta(hours=23, minutes=50))
+    set_time_zone(workspace_id=workspace.pk, time_zone=zone)
     refused(lambda: submit(TEXT), DailyCharactersReached)
 
 

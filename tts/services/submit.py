@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import re
 import secrets
 import uuid
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum, Window
 
 from accounts.errors import WorkspaceSuspended
 from accounts.models import ApiKey, User, Workspace
 from accounts.selectors.limits import queued_jobs_limit
-from billing.periods import day_start, local_day
-from billing.selectors.balances import time_zone_of
 from billing.services.holds import place_hold
 from portal.lib.clock import now
 from tts.errors import (
@@ -36,6 +36,8 @@ from tts.services.stored import check_storage
 from tts.states import JOB_LIVE
 
 logger = logging.getLogger(__name__)
+# In which the characters of a plan's limit are counted.
+DAY = timedelta(hours=24)
 KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
 
 
@@ -169,7 +171,7 @@ def _store(job: SynthesisJob, priced: Quote) -> None:
     limit = queued_jobs_limit(job.workspace)
     if SynthesisJob.objects.filter(workspace_id=job.workspace_id, state__in=JOB_LIVE).count() >= limit:
         raise QueueFull(limit=limit)
-    _check_characters_today(job)
+    _check_characters_a_day(job)
     job.save(force_insert=True)
     Segment.objects.bulk_create(
         [
@@ -188,14 +190,29 @@ def _store(job: SynthesisJob, priced: Quote) -> None:
     )
 
 
-def _check_characters_today(job: SynthesisJob) -> None:
-    """Exact as the count before it is: whoever submits holds the credit account's lock."""
+def _check_characters_a_day(job: SynthesisJob) -> None:
+    """Of the last 24 hours, whatever the clock shows: no change of the time zone begins another day.
+
+    Exact as the count before it is: whoever submits holds the credit account's lock.
+    """
     limit = job.workspace.characters_per_day_limit
     if limit is None:
         return
-    zone = time_zone_of(job.workspace_id)
-    midnight = day_start(local_day(now(), zone), zone)
-    today = SynthesisJob.objects.filter(workspace_id=job.workspace_id, created_at__gte=midnight)
-    used = today.aggregate(characters=Sum("characters"))["characters"] or 0
-    if used + job.characters > limit:
-        raise DailyCharactersReached(limit=limit, left=max(0, limit - used))
+    moment = now()
+    counted = SynthesisJob.objects.filter(workspace_id=job.workspace_id, created_at__gt=moment - DAY)
+    used = counted.aggregate(characters=Sum("characters"))["characters"] or 0
+    too_many = used + job.characters - limit
+    if too_many > 0:
+        raise DailyCharactersReached(
+            limit=limit, left=max(0, limit - used), retry_after_s=_seconds_until_over(counted, too_many, moment)
+        )
+
+
+def _seconds_until_over(counted: QuerySet[SynthesisJob], characters: int, moment: datetime) -> int | None:
+    """When so many of the characters counted are a day old; None where there are not that many."""
+    over_by_then = Window(Sum("characters"), order_by=["created_at", "pk"])
+    enough = counted.annotate(over_by_then=over_by_then).filter(over_by_then__gte=characters)
+    submitted_at = enough.order_by("created_at", "pk").values_list("created_at", flat=True).first()
+    if submitted_at is None:
+        return None
+    return math.ceil((submitted_at + DAY - moment).total_seconds())
