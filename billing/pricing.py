@@ -26,8 +26,10 @@ def price_gpu_ms(*, gpu_ms: int, rate: Rate) -> int:
 
 
 def affordable_gpu_ms(*, amount_micros: int, rate: Rate) -> int:
-    """How many whole milliseconds `amount_micros` buys: the inverse of `price_gpu_ms`, rounded down."""
-    return amount_micros * MS_PER_SECOND // rate.gpu_second_micros if rate.gpu_second_micros else 0
+    """How many whole milliseconds `amount_micros` buys: the inverse of `price_gpu_ms`, rounded down. A debt: none."""
+    if amount_micros <= 0 or not rate.gpu_second_micros:
+        return 0
+    return amount_micros * MS_PER_SECOND // rate.gpu_second_micros
 
 
 JOB_CLASSES = ("interactive", "standard", "batch")

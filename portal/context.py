@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from accounts.models import Workspace
 from accounts.tenancy import memberships_of, workspace_of
@@ -60,9 +61,10 @@ PLACES = (
     ("studio", _("Studio"), "studio", True),
     ("voices", _("Voices"), "voices", True),
     ("history", _("History"), "history", True),
-    ("usage", _("Usage"), "usage", False),
-    ("billing", _("Billing"), "billing", True),
-    ("developers", _("Developers"), "developers", True),
+    ("usage", _("Usage"), "usage", True),
+    ("billing", pgettext_lazy("place", "Billing"), "billing", True),
+    # On a phone it is reached by the account's menu: a sixth place would leave 60 pixels for each.
+    ("developers", _("Developers"), "developers", False),
 )
 # Pages that belong to a place without having its address.
 _BELONGS_TO = {
@@ -156,8 +158,8 @@ class Frame:
 
     @property
     def balance_audio_ms(self) -> int | None:
-        """How much speech the balance buys about, in ms of audio."""
-        if self.balance is None:
+        """How much speech the balance buys about, in ms of audio; None where it is a debt, or nothing."""
+        if self.balance is None or not self.balance.affordable_gpu_ms:
             return None
         return audio_ms_for(self.balance.affordable_gpu_ms)
 

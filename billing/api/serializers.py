@@ -32,7 +32,8 @@ class BalanceSerializer(serializers.Serializer[Any]):
     available = MoneySerializer(help_text="What new jobs can be paid from.")
     held = MoneySerializer(help_text="Set aside for jobs that wait or run; what they do not use comes back.")
     affordable_gpu_ms = serializers.IntegerField(
-        help_text="GPU milliseconds that `available` buys in the interactive class today."
+        min_value=0,
+        help_text="GPU milliseconds that `available` buys in the interactive class today: 0 where it is a debt.",
     )
 
 

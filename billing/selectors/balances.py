@@ -19,7 +19,7 @@ class Balance:
     # What was spent beyond all credit, and down to which debt work is begun.
     owed_micros: int
     credit_limit_micros: int
-    # What the available money buys in the interactive class at today's price.
+    # What the available money buys in the interactive class at today's price; nothing where it is a debt.
     affordable_gpu_ms: int
 
 

@@ -10,14 +10,32 @@ from django.utils import timezone
 
 from accounts.models import ApiKey, User, Workspace
 from accounts.services.api_keys import create_api_key
+from billing.models import TransactionKind
 from billing.pricing import price_gpu_ms
 from billing.selectors.prices import current_price, rate_for
+from billing.services import debits
 from tests.api.problems import assert_problem
 from tests.billing.books import balance
 from tests.cast import Api
 from tts.models import SynthesisJob
 
 KEYS = "/api/v1/keys"
+
+
+def test_a_debt_buys_nothing(alice_api: Api, alice_workspace: Workspace) -> None:
+    debits.debit(
+        workspace_id=alice_workspace.pk,
+        amount_micros=50_000_000,
+        kind=TransactionKind.FEE,
+        idempotency_key="fee",
+        may_owe=True,
+    )
+    shown = alice_api.get("/api/v1/account").json()["balance"]
+    assert (shown["available"]["amount_micros"], shown["affordable_gpu_ms"]) == (
+        balance(alice_workspace.pk)[0],
+        0,
+    )
+    assert shown["available"]["amount_micros"] < 0
 
 
 def test_the_account_shows_balance_and_limits(

@@ -68,5 +68,10 @@ def test_what_is_said_to_be_affordable_can_be_paid(amount: int, micros: int) -> 
     assert (affordable + 1) * micros > amount * 1000
 
 
+@given(debt=st.integers(-(10**15), 0), micros=st.integers(0, 10**9))
+def test_a_debt_buys_nothing(debt: int, micros: int) -> None:
+    assert affordable_gpu_ms(amount_micros=debt, rate=Rate(gpu_second_micros=micros, currency="CNY")) == 0
+
+
 def test_nothing_is_affordable_where_nothing_has_a_price() -> None:
     assert affordable_gpu_ms(amount_micros=5, rate=Rate(gpu_second_micros=0, currency="CNY")) == 0

@@ -83,6 +83,24 @@ def test_what_is_owed_and_the_credit_limit_stand_there_where_there_are_any(
     )
     page = text_of(alice_client.get(reverse("billing")))
     assert "Available −CN¥6.40 Set aside for jobs CN¥0.00 Owed CN¥6.40 Credit limit CN¥50.00" in page
+    assert "of speech" not in page
+
+
+def test_the_place_is_called_alike_everywhere_in_chinese(alice_client: Client) -> None:
+    page = alice_client.get(reverse("billing"), headers={"Accept-Language": "zh-hans"}).content.decode()
+    assert "<h1>账单</h1>" in page
+    for place in ("rail__link", "bottombar__link"):
+        current = re.findall(rf'<a class="{place}"[^>]*aria-current="page">.*?</svg>([^<]+)</a>', page)
+        assert current == ["账单"]
+
+
+def test_a_phone_reaches_usage_and_billing_from_its_bar_and_developers_from_the_menu(
+    alice_client: Client,
+) -> None:
+    page = alice_client.get(reverse("studio")).content.decode()
+    names = re.findall(r'<a class="bottombar__link"[^>]*>.*?</svg>([^<]+)</a>', page)
+    assert names == ["Studio", "Voices", "History", "Usage", "Billing"]
+    assert re.search(rf'<a class="menu__item" href="{reverse("developers")}">', page)
 
 
 def test_the_balance_in_the_frame_leads_to_billing(alice_client: Client) -> None:
