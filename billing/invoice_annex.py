@@ -1,12 +1,13 @@
 """The annex of an invoice: what every attempt was charged, and what was given back, as a CSV file.
 
 Its amounts add up to the invoice's `usage_micros`, to the micro, however long after it is asked for: an invoice knows
-the newest record and ledger entry that it had.
+the newest record and ledger entry that it had. Voices have their names of now beside their ids, which stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,7 +16,7 @@ from django.db import connection
 from django.http import HttpRequest, StreamingHttpResponse
 
 from billing.invoicing.numbers import number_text
-from billing.models import Invoice, InvoiceKind, InvoiceState
+from billing.models import Invoice, InvoiceState
 from billing.periods import day_start, local_day
 from billing.services.invoice_lines import late_from
 from portal.lib.csv_export import ROWS_AT_ONCE, csv_stream
@@ -32,6 +33,7 @@ HEADER = (
     "device_class",
     "job_class",
     "voice_id",
+    "voice",
     "member_id",
     "api_key_id",
     "characters",
@@ -43,6 +45,8 @@ HEADER = (
     "charged",
     "currency",
 )
+# How voices are called, by their ids: they are no concern of billing's.
+VoiceNames = Callable[[Iterable[uuid.UUID]], Mapping[uuid.UUID, str]]
 # What ended in the period and was there when the invoice was made; and what ended before it, but came after the invoice
 # before it was made.
 _RECORDS = """
@@ -54,6 +58,8 @@ WHERE workspace_id = %(workspace)s AND day BETWEEN %(late_from)s AND %(last_day)
     AND (day >= %(first_day)s OR id > %(newest_before)s)
 ORDER BY day, id LIMIT %(rows)s
 """
+# The place of the voice's id in these rows.
+_VOICE = 9
 _REFUNDS = """
 SELECT moved.created_at, moved.job_id, -back.amount FROM billing_ledgertransaction moved
 CROSS JOIN LATERAL (
@@ -67,7 +73,9 @@ ORDER BY moved.created_at, moved.id
 """
 
 
-def annex_response(request: HttpRequest, invoice: Invoice) -> StreamingHttpResponse:
+def annex_response(
+    request: HttpRequest, invoice: Invoice, *, voice_names: VoiceNames
+) -> StreamingHttpResponse:
     """The annex as a file to save, `INV2026-000042.csv`: sent while it is read, one of the workspace's open streams.
 
     Raises TooManyStreams (portal.lib.sse).
@@ -76,23 +84,26 @@ def annex_response(request: HttpRequest, invoice: Invoice) -> StreamingHttpRespo
         request,
         number_text(invoice.series, invoice.number) or "draft",
         header=HEADER,
-        pages=annex_pages(invoice),
+        pages=annex_pages(invoice, voice_names=voice_names),
         holder_id=invoice.workspace_id,
     )
 
 
-def annex_pages(invoice: Invoice) -> Iterator[list[list[Any]]]:
-    """The rows in pages, by day: a query for each, between which nothing is held. A credit note has none.
+def annex_pages(invoice: Invoice, *, voice_names: VoiceNames) -> Iterator[list[list[Any]]]:
+    """The rows in pages, by day: a query for each, between which nothing is held. The note that corrects an invoice has
+    none.
 
     Times are the workspace's own; amounts are in units of the currency, those of refunds negative.
     """
-    if invoice.kind != InvoiceKind.INVOICE:
+    if invoice.corrects_id is not None:
         return
     values = _bounds(invoice)
     zone = ZoneInfo(invoice.time_zone)
+    names: dict[uuid.UUID, str] = {}
     while rows := _read(_RECORDS, values):
         values["after_day"], values["after"] = rows[-1][0], rows[-1][1]
-        yield [_record_row(row, zone, invoice.currency) for row in rows]
+        names.update(voice_names({row[_VOICE] for row in rows} - names.keys()))
+        yield [_record_row(row, zone, invoice.currency, names) for row in rows]
     refunds = _read(_REFUNDS, values)
     if refunds:
         yield [_refund_row(row, zone, invoice.currency) for row in refunds]
@@ -114,7 +125,7 @@ def _bounds(invoice: Invoice) -> dict[str, Any]:
     before = (
         Invoice.objects.filter(
             workspace_id=invoice.workspace_id,
-            kind=InvoiceKind.INVOICE,
+            corrects=None,
             state=InvoiceState.FINAL,
             period_end__lte=invoice.period_start,
         )
@@ -141,9 +152,11 @@ def _bounds(invoice: Invoice) -> dict[str, Any]:
     }
 
 
-def _record_row(row: tuple[Any, ...], zone: ZoneInfo, currency: str) -> list[Any]:
+def _record_row(
+    row: tuple[Any, ...], zone: ZoneInfo, currency: str, names: Mapping[uuid.UUID, str]
+) -> list[Any]:
     day, _id, job_id, attempt_id, started_at, finished_at, *what = row
-    *measured, rate, rated, charged = what
+    device, device_class, job_class, voice_id, *measured, rate, rated, charged = what
     return [
         "speech",
         day.isoformat(),
@@ -151,6 +164,11 @@ def _record_row(row: tuple[Any, ...], zone: ZoneInfo, currency: str) -> list[Any
         attempt_id,
         started_at.astimezone(zone),
         finished_at.astimezone(zone),
+        device,
+        device_class,
+        job_class,
+        voice_id,
+        names.get(voice_id),
         *measured,
         *(micros_as_decimal(amount) for amount in (rate, rated, charged)),
         currency,

@@ -1,19 +1,22 @@
 """Invoices and credit notes as PDF files, in English or Simplified Chinese.
 
-WeasyPrint needs the system's Pango, and a font with Chinese glyphs for Chinese: where there is none, the document is
-written in English and says so, and where Pango is missing, it is refused.
+WeasyPrint needs the system's Pango, and a font with Chinese glyphs for Chinese. Where there is none, the document is
+written in English, with names in Chinese in Latin letters instead of empty boxes, and says so. Where Pango is missing,
+it is refused.
 """
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from anyascii import anyascii
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils import translation
@@ -27,6 +30,10 @@ from billing.selectors.invoices import lines_of
 from portal.lib.display import money_exact
 
 CHINESE = "zh-hans"
+# Ideographs, their punctuation, kana, Hangul, and the wide forms of Latin letters.
+_CHINESE_WRITING = re.compile(
+    "[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+"
+)
 
 
 def invoice_pdf(invoice: Invoice, *, language: str) -> bytes:
@@ -45,14 +52,35 @@ def render_pdf(invoice: Invoice, lines: Sequence[InvoiceLine], *, language: str)
         from weasyprint.urls import URLFetcher
     except OSError as error:
         raise InvoicePdfUnavailable from error
-    readable = language != CHINESE or has_chinese_font()
-    with translation.override(language if readable else "en"):
-        text = render_to_string("billing/invoice.html", _context(invoice, lines, font_missing=not readable))
+    text = _text(invoice, lines, language=language)
     # Nothing is ever fetched: the document has no pictures, and a name could not bring any.
     fetcher = URLFetcher(allowed_protocols=[])
     style = CSS(string=_style(), url_fetcher=fetcher)
     document: bytes = HTML(string=text, url_fetcher=fetcher).write_pdf(stylesheets=[style])
     return document
+
+
+def _text(invoice: Invoice, lines: Sequence[InvoiceLine], *, language: str) -> str:
+    """The document as HTML, with nothing in it that this host has no glyphs for."""
+    if has_chinese_font():
+        with translation.override(language):
+            return render_to_string("billing/invoice.html", _context(invoice, lines))
+    with translation.override("en"):
+        context = _context(invoice, lines) | {"font_missing": language == CHINESE}
+        text = render_to_string("billing/invoice.html", context)
+        if not _CHINESE_WRITING.search(text):
+            return text
+        text = render_to_string("billing/invoice.html", context | {"names_in_latin_letters": True})
+    return in_latin_letters(text)
+
+
+def in_latin_letters(text: str) -> str:
+    """The text with what is in Chinese, Japanese or Korean letters as it is read: `Shang Hai Shi 1 Hao`."""
+
+    def read(found: re.Match[str]) -> str:
+        return " ".join(anyascii(letter) for letter in found[0])
+
+    return _CHINESE_WRITING.sub(read, text)
 
 
 @lru_cache(maxsize=1)
@@ -82,7 +110,7 @@ def has_chinese_font() -> bool:
     return bool(found) and found.contents.nfont > 0
 
 
-def _context(invoice: Invoice, lines: Sequence[InvoiceLine], *, font_missing: bool) -> dict[str, Any]:
+def _context(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
     zone = invoice.time_zone
     corrected = invoice.corrects
     return {
@@ -108,7 +136,6 @@ def _context(invoice: Invoice, lines: Sequence[InvoiceLine], *, font_missing: bo
         "prepaid": money_exact(-invoice.prepaid_micros, invoice.currency),
         "is_prepaid": invoice.prepaid_micros >= 0,
         "payable": money_exact(payable(invoice.due_micros), invoice.currency),
-        "font_missing": font_missing,
     }
 
 

@@ -5,6 +5,7 @@ the billing role.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
@@ -13,20 +14,24 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils import translation
 from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.models import Workspace
 from accounts.tenancy import require_money_role
-from billing.invoice_annex import annex_response
+from billing.invoice_annex import VoiceNames, annex_response
 from billing.invoice_document import invoice_pdf
 from billing.models import Invoice, InvoiceKind
 from billing.payments import registry
 from billing.periods import local_day
 from billing.selectors.invoices import invoice_of, invoices_of, name_of
+from billing.selectors.usage import Dimension
 from billing.services.payments import begin_invoice_payment
 from portal.lib.errors import InvalidInput
 from portal.lib.newest_first import page_before
+from portal.money.names import names_of
 
 INVOICES_SHOWN: Final = 50
 
@@ -96,8 +101,21 @@ def invoice_file(request: HttpRequest, invoice_id: uuid.UUID) -> HttpResponse:
 @require_safe
 def invoice_receipts(request: HttpRequest, invoice_id: uuid.UUID) -> HttpResponseBase:
     """What every attempt was charged, and what was given back, as CSV: adds up to the invoice's usage."""
-    invoice = invoice_of(require_money_role(request).pk, invoice_id)
-    return annex_response(request, invoice)
+    workspace = require_money_role(request)
+    invoice = invoice_of(workspace.pk, invoice_id)
+    return annex_response(request, invoice, voice_names=_voice_names(workspace, get_language() or "en"))
+
+
+def _voice_names(workspace: Workspace, language: str) -> VoiceNames:
+    """What voices are called in the reader's language; those that were deleted say so. The file is sent while it is
+    read, when the request's language is in force no more."""
+
+    def names(ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:
+        with translation.override(language):
+            named = names_of(workspace, Dimension.VOICE, ids)
+        return {key: name for key, name in named.items() if isinstance(key, uuid.UUID)}
+
+    return names
 
 
 @login_required

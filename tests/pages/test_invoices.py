@@ -22,7 +22,10 @@ from portal.lib.display import money_exact
 from tests.billing.books import all_books
 from tests.billing.speech import speak
 from tests.cast import client_of
+from tests.pages.money import used
 from tests.pages.reading import text_of
+from tts.models import Voice
+from tts.services.voices import delete_voice
 
 pytestmark = pytest.mark.django_db
 
@@ -56,6 +59,31 @@ def test_final_invoices_stand_there_with_their_files(invoice: Invoice, alice_cli
     assert (
         sum(round(float(line["charged"]) * 1_000_000) for line in lines) == invoice.usage_micros == 1_500_000
     )
+
+
+def receipts_of(client: Client, invoice: Invoice, language: str = "en") -> list[dict[str, str]]:
+    answer = client.get(reverse("invoice_receipts", args=[invoice.pk]), headers={"Accept-Language": language})
+    content = b"".join(answer.streaming_content).decode("utf-8-sig")  # type: ignore[attr-defined]
+    return list(csv.DictReader(io.StringIO(content)))
+
+
+def test_receipts_name_their_voices_also_those_that_are_deleted(
+    alice_workspace: Workspace, alice_client: Client, alices_voice: Voice
+) -> None:
+    at = now() - timedelta(days=40)
+    for voice_id in (alices_voice.pk, uuid.UUID(int=3)):
+        used(alice_workspace.pk, at.date(), voice_id=voice_id)
+    made = close_month(workspace_id=alice_workspace.pk, month=at.date())
+    assert made is not None
+    Voice.objects.filter(pk=alices_voice.pk).update(name="=cmd|' /C calc'!A0")
+    lines = receipts_of(alice_client, made)
+    assert [(line["voice_id"], line["voice"]) for line in lines] == [
+        (str(alices_voice.pk), "'=cmd|' /C calc'!A0"),
+        (str(uuid.UUID(int=3)), "A voice that is gone (00000000)"),
+    ]
+    delete_voice(workspace=alice_workspace, voice_id=alices_voice.pk)
+    assert receipts_of(alice_client, made)[0]["voice"] == "'=cmd|' /C calc'!A0 (deleted)"
+    assert receipts_of(alice_client, made, "zh-hans")[0]["voice"] == "'=cmd|' /C calc'!A0（已删除）"
 
 
 def test_drafts_are_not_for_customers(alice_workspace: Workspace, alice_client: Client) -> None:

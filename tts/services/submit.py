@@ -204,7 +204,9 @@ def _check_characters_a_day(job: SynthesisJob) -> None:
     too_many = used + job.characters - limit
     if too_many > 0:
         raise DailyCharactersReached(
-            limit=limit, left=max(0, limit - used), retry_after_s=_seconds_until_over(counted, too_many, moment)
+            limit=limit,
+            left=max(0, limit - used),
+            retry_after_s=_seconds_until_over(counted, too_many, moment),
         )
 
 

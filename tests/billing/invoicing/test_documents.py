@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -24,7 +25,7 @@ from billing.services.credit_notes import credit
 from billing.services.refunds import refund_part
 from portal.lib.clock import database_now
 from tests.billing.invoicing.months import AFTER, LONG_AGO, NOVEMBER, YUAN, closed, money, november
-from tests.billing.speech import plan, speak, subscribed
+from tests.billing.speech import VOICE_ID, plan, speak, subscribed
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 # A font is the host's, no package of ours: without one the document says less, and there is nothing to read.
@@ -111,25 +112,28 @@ django.setup()
 from billing.invoice_document import has_chinese_font, render_pdf
 from billing.models import Invoice
 from datetime import UTC, datetime
+language, name = sys.argv[1:]
 invoice = Invoice(
     period_start=datetime(2025, 11, 1, tzinfo=UTC), period_end=datetime(2025, 12, 1, tzinfo=UTC), time_zone="UTC",
     currency="CNY", total_micros=1_000_000, series="INV2025", number=7, state="final",
+    parties={"buyer": {"name": name, "address": "\u4e0a\u6d77\u5e02 <1>" if name != "Acme" else ""}},
 )
 assert not has_chinese_font()
-sys.stdout.buffer.write(render_pdf(invoice, [], language="zh-hans"))
+sys.stdout.buffer.write(render_pdf(invoice, [], language=language))
 """
 
 
-def test_without_a_chinese_font_the_document_is_in_english_and_says_so(tmp_path: Path) -> None:
+def made_without_chinese(folder: Path, language: str, name: str) -> str:
+    """The words of a document that is made where the DejaVu fonts are the only ones."""
     fonts = Path("/usr/share/fonts/truetype/dejavu")
     if not fonts.is_dir():
         pytest.skip("the DejaVu fonts are not installed")
-    config = tmp_path / "fonts.conf"
+    config = folder / "fonts.conf"
     config.write_text(
-        f"<fontconfig><dir>{fonts}</dir><cachedir>{tmp_path}/cache</cachedir></fontconfig>", encoding="utf-8"
+        f"<fontconfig><dir>{fonts}</dir><cachedir>{folder}/cache</cachedir></fontconfig>", encoding="utf-8"
     )
     made = subprocess.run(
-        [sys.executable, "-W", "error", "-c", WITHOUT_CHINESE],
+        [sys.executable, "-W", "error", "-c", WITHOUT_CHINESE, language, name],
         cwd=ROOT,
         env={**os.environ, "FONTCONFIG_FILE": str(config)},
         capture_output=True,
@@ -137,14 +141,41 @@ def test_without_a_chinese_font_the_document_is_in_english_and_says_so(tmp_path:
         check=False,
     )
     assert made.returncode == 0, made.stderr.decode()
-    text = text_of(made.stdout)
-    assert "This server has no Chinese font" in text
+    return text_of(made.stdout)
+
+
+def test_without_a_chinese_font_the_document_is_in_english_and_says_so(tmp_path: Path) -> None:
+    text = made_without_chinese(tmp_path, "zh-hans", "Acme")
+    assert "This server has no Chinese font, so this document is in English. Its operator" in text
     assert "INV2025-000007" in text
     assert "Total CN¥1.00" in text
 
 
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_without_a_chinese_font_names_in_chinese_are_spelled_as_they_are_read(
+    tmp_path: Path, language: str
+) -> None:
+    text = made_without_chinese(tmp_path, language, "示例科技（Acme）有限公司")
+    assert "Shi Li Ke Ji (Acme) You Xian Gong Si" in text
+    assert "Shang Hai Shi <1>" in text
+    assert "stands here in Latin letters, as it is read" in text
+    assert "fonts-noto-cjk" in text
+
+
+def test_an_english_document_with_latin_names_lacks_nothing(tmp_path: Path) -> None:
+    assert "font" not in made_without_chinese(tmp_path, "en", "Acme")
+
+
+def called(ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:
+    return dict.fromkeys(ids, "=Voice()")
+
+
 def rows_of(invoice: Invoice) -> list[dict[str, object]]:
-    return [dict(zip(HEADER, row, strict=True)) for page in annex_pages(invoice) for row in page]
+    return [
+        dict(zip(HEADER, row, strict=True))
+        for page in annex_pages(invoice, voice_names=called)
+        for row in page
+    ]
 
 
 def charged(invoice: Invoice) -> int:
@@ -193,7 +224,7 @@ def test_the_annex_of_many_records_comes_in_pages(customer: uuid.UUID) -> None:
 def test_the_annex_is_a_file_that_no_spreadsheet_runs(customer: uuid.UUID) -> None:
     speak(customer, YUAN, finished_at=november(3), device_name='=HYPERLINK("http://x"),"\n')
     invoice = closed(customer)
-    response = annex_response(RequestFactory().get("/"), invoice)
+    response = annex_response(RequestFactory().get("/"), invoice, voice_names=called)
     assert response["Content-Disposition"] == 'attachment; filename="INV2025-000001.csv"'
     body = b"".join(response)  # type: ignore[arg-type]
     response.close()
@@ -201,5 +232,6 @@ def test_the_annex_is_a_file_that_no_spreadsheet_runs(customer: uuid.UUID) -> No
     assert tuple(header) == HEADER
     values = dict(zip(HEADER, row, strict=True))
     assert values["device"] == '\'=HYPERLINK("http://x"),"\n'
+    assert (values["voice_id"], values["voice"]) == (str(VOICE_ID), "'=Voice()")
     assert (values["charged"], values["currency"]) == ("1", "CNY")
     assert body.count(b"\r\n") == 2
