@@ -95,7 +95,8 @@ def test_the_mode_follows_from_the_voice_and_the_language() -> None:
 
 
 def texts(text: str, characters: int = 80, language: str = "") -> list[str]:
-    return [piece.text for piece in pieces_of(text, language=language, speed=1.0, characters=characters)]
+    pieces = pieces_of(text, version=3, language=language, speed=1.0, characters=characters)
+    return [piece.text for piece in pieces]
 
 
 def test_a_piece_is_at_most_eighty_characters_and_nothing_is_lost() -> None:
@@ -117,7 +118,7 @@ def test_pauses_follow_the_end_of_each_piece_but_the_last() -> None:
     text = (
         "今天天气很好我们去公园散步吧然后再去看看书。\n" + "明天再说吧现在已经很晚了大家都要回家休息了。" * 3
     )
-    pieces = pieces_of(text, language="zh", speed=2.0, characters=60)
+    pieces = pieces_of(text, version=3, language="zh", speed=2.0, characters=60)
     assert len(pieces) > 2
     assert {piece.pause_ms for piece in pieces[1:-1]} <= {160}
     assert pieces[-1].pause_ms == 0
@@ -138,3 +139,22 @@ def test_japanese_is_read_in_katakana_and_kanji_are_refused() -> None:
     with pytest.raises(EngineError, match="text_needs_kana"):
         texts("東京。", language="ja")
     assert texts("东京。") == ["东京。"]
+
+
+def test_annotations_are_written_as_each_version_knows_them() -> None:
+    text = "我[h][ào]学[pause 1s]，[laughter]他笑了[1]。"
+    three = pieces_of(text, version=3, language="zh", speed=2.0, characters=80)
+    assert [(piece.text, piece.pause_ms) for piece in three] == [
+        ("我[h][ào]学", 500),
+        ("，[laughter]他笑了 1 。", 0),
+    ]
+    two = pieces_of(text, version=2, language="zh", speed=1.0, characters=80)
+    assert two[0].text.startswith("我")
+    assert "[" not in two[0].text
+    assert two[1].text.startswith("，[laughter]")
+
+
+def test_a_pause_alone_is_silence_and_nothing_is_asked_of_the_model() -> None:
+    pieces = pieces_of("你好。[pause 2s]……[pause 1s]", version=3, language="zh", speed=1.0, characters=80)
+    assert [piece.text for piece in pieces if piece.text] == ["你好。"]
+    assert sum(piece.pause_ms for piece in pieces) == 3000

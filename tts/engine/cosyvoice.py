@@ -119,6 +119,7 @@ class CosyVoiceEngine(Engine):
         characters = loaded.settings.piece_characters
         pieces = pieces_of(
             loaded.speaker.normalised(request.text, language),
+            version=loaded.version,
             language=language,
             speed=request.speed,
             # Memory grows with the length of a call.

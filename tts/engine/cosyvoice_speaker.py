@@ -82,7 +82,9 @@ class CosyVoiceSpeaker:
         leveller = Leveller(TARGET_LUFS)
         for piece in pieces:
             control.check()
-            if stream:
+            if not piece.text:
+                yield pcm_of(np.zeros(0, np.float32), pause_ms=piece.pause_ms)
+            elif stream:
                 yield from self._streamed(piece, reading, control)
             else:
                 sound = self._whole(piece, reading, control)

@@ -12,6 +12,7 @@ from tts.engine.errors import EngineError
 from tts.engine.languages import latin_language, scripts_of
 from tts.engine.protocol import SpeakRequest, VoiceReference
 from tts.text.characters import UNSPACED_SCRIPTS, has_speech, script_of
+from tts.text.engine_forms import EngineForm, for_engine
 from tts.text.pauses import pause_after_ms
 from tts.text.segmentation import segment
 
@@ -34,7 +35,7 @@ _KANA_SHIFT = ord("ァ") - ord("ぁ")
 
 @dataclass(frozen=True)
 class Piece:
-    """What is spoken in one call, and the silence after it."""
+    """What is spoken in one call ("" for a rest alone), and the silence after it."""
 
     text: str
     pause_ms: int
@@ -50,16 +51,15 @@ def neutralised(text: str) -> str:
         text = cleaned
 
 
-def pieces_of(text: str, *, language: str, speed: float, characters: int) -> list[Piece]:
+def pieces_of(text: str, *, version: int, language: str, speed: float, characters: int) -> list[Piece]:
     """The calls that a text takes, in order, each at most `characters` long (three times that in letters).
+
+    Annotations do not count, are not cut, and are written as this version of the model knows them.
 
     Raises:
         EngineError: `text_unspeakable` or `text_needs_kana`, with blame "user".
     """
     text = _in_katakana(neutralised(text).strip(), language)
-    if not has_speech(text):
-        # The model would answer with nothing at all, or break.
-        raise EngineError("text_unspeakable", "There is nothing to speak in this text.", "user")
     longest = characters if _is_unspaced(text) else characters * CHARACTERS_PER_TOKEN
     parts = segment(
         text,
@@ -68,10 +68,27 @@ def pieces_of(text: str, *, language: str, speed: float, characters: int) -> lis
         preferred_ms=PREFERRED_PIECE_MS,
         first_ms=FIRST_PIECE_MS,
     )
-    spoken = [part for part in parts if has_speech(part)]
+    form = EngineForm.COSYVOICE3 if version == 3 else EngineForm.COSYVOICE2
+    pieces: list[Piece] = []
+    for number, part in enumerate(parts):
+        rest_ms = pause_after_ms(part, speed=speed) if number + 1 < len(parts) else 0
+        pieces += _written(part, form, rest_ms=rest_ms, speed=speed)
+    if not any(piece.text for piece in pieces):
+        # The model would answer with nothing at all, or break.
+        raise EngineError("text_unspeakable", "There is nothing to speak in this text.", "user")
+    return pieces
+
+
+def _written(part: str, form: EngineForm, *, rest_ms: int, speed: float) -> list[Piece]:
+    """A part of the text as this model knows it: several pieces where it holds pauses of its own."""
+    written = for_engine(part, form)
+    last = len(written) - 1
     return [
-        Piece(part.strip(), pause_after_ms(part, speed=speed) if number + 1 < len(spoken) else 0)
-        for number, part in enumerate(spoken)
+        Piece(
+            text=spoken.text if has_speech(spoken.text) else "",
+            pause_ms=max(round(spoken.pause_after_ms / speed), rest_ms if number == last else 0),
+        )
+        for number, spoken in enumerate(written)
     ]
 
 
