@@ -18,9 +18,20 @@ _early: EngineProcess | None = None
 
 def build_engine(*, engine: str, visible_device: str) -> EngineProcess:
     """The engine process of a slot, not started yet. `visible_device`: a GPU's UUID, or "" on a CPU."""
-    settings = json.loads(os.environ.get("VOICEPOOL_CPU_ENGINE_SETTINGS") or "{}")
+    settings = json.loads(_settings(on_gpu=bool(visible_device)) or "{}")
     environment = {"CUDA_VISIBLE_DEVICES": visible_device}
-    return EngineProcess(command=None, engine=engine, settings=settings, environment=environment)
+    return EngineProcess(command=_command(engine), engine=engine, settings=settings, environment=environment)
+
+
+def _settings(*, on_gpu: bool) -> str | None:
+    found = os.environ.get("VOICEPOOL_GPU_ENGINE_SETTINGS") if on_gpu else None
+    return os.environ.get("VOICEPOOL_CPU_ENGINE_SETTINGS") if found is None else found
+
+
+def _command(engine: str) -> list[str] | None:
+    """An interpreter of the engine's own, where it needs packages that do not fit beside ours; None is this one."""
+    python = os.environ.get("COSYVOICE_PYTHON") if engine == "cosyvoice" else None
+    return [python, "-m", "tts.engine.host"] if python else None
 
 
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:

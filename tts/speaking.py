@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import redis
+from django.db import DatabaseError
 
 from portal.lib.queues import redis_connection
 from tts import storage
 from tts.audio.peaks import waveform_peaks
 from tts.audio.wav import pcm_duration_ms, silence, wav_file
+from tts.engine.errors import FEATURES_UNREADABLE
 from tts.engine.process import (
     BudgetExhausted,
     Chunk,
@@ -22,6 +24,7 @@ from tts.engine.process import (
     EngineDied,
     EngineError,
     EngineProcess,
+    Features,
 )
 from tts.engine.protocol import SpeakRequest, VoiceReference
 from tts.models import VoiceKind
@@ -29,6 +32,7 @@ from tts.services import attempts, wakeups
 from tts.services.attempts import Outcome, Work
 from tts.services.endings import PEAK_COUNT
 from tts.services.streams import SAMPLE_RATE_HZ
+from tts.services.voice_features import drop_features, keep_features, read_features
 from tts.services.yielding import may_stop_before, pieces_of, urgent_work_waits
 from tts.states import VoiceState
 from tts.text.pauses import pause_after_ms
@@ -67,6 +71,10 @@ class Speaking:
         self._on_sent = on_sent
         self._pcm = bytearray()
         self._first_chunk_gpu_ms: int | None = None
+        # The job's own, or another one with which a part of it had to be spoken again.
+        self._seed: int | None = None
+        self._discarded_gpu_ms = 0
+        self._clip, self._features = b"", b""
         self._looked_at = time.monotonic()
         self._pieces = pieces_of(work.segment.text, job_class=work.job.job_class)
 
@@ -84,7 +92,7 @@ class Speaking:
             EngineCanceled, BudgetExhausted, EngineError: with what all of it has used until then.
             EngineDied, EngineHung: see EngineProcess.speak.
         """
-        clip = self._reference()
+        self._read_reference()
         for number, text in enumerate(self._pieces):
             if number:
                 if may_stop_before(self._pieces, number) and urgent_work_waits():
@@ -92,12 +100,15 @@ class Speaking:
                     return
                 self._rest_between(self._pieces[number - 1])
             try:
-                done = self._speak_piece(number, text, clip)
+                done = self._speak_piece(number, text)
             except (EngineCanceled, BudgetExhausted, EngineError) as stopped:
                 stopped.gpu_ms += self.gpu_ms
                 raise
             self.gpu_ms += done.gpu_ms
             self.ran_out_of_memory = self.ran_out_of_memory or done.ran_out_of_memory
+            self._discarded_gpu_ms += done.written_off_ms
+            if self._seed in (None, self.work.job.seed):
+                self._seed = done.seed
 
     def outcome(self, gpu_ms: int) -> Outcome:
         """Store what was spoken, under the attempt's own key, and measure it."""
@@ -114,22 +125,32 @@ class Speaking:
             audio_key=key,
             first_chunk_gpu_ms=self._first_chunk_gpu_ms,
             peaks=waveform_peaks(pcm, count=PEAK_COUNT) if job.segment_count == 1 else None,
+            seed=self._seed,
+            discarded_gpu_ms=self._discarded_gpu_ms,
         )
 
     def end_live_audio(self) -> None:
         """Tell those who listen live that this attempt says no more."""
         self._publish({"end": b"1"})
 
-    def _reference(self) -> bytes:
-        voice = self.work.voice
+    def _read_reference(self) -> None:
+        """The voice's clip, or what this engine has computed of it before."""
+        voice, engine = self.work.voice, self._engine.loaded
         if voice.state == VoiceState.DELETED:
             raise VoiceGone
+        if voice.kind != VoiceKind.CLONE:
+            return
+        self._features = read_features(voice=voice, engine=engine) if engine else b""
+        if not self._features:
+            self._read_clip()
+
+    def _read_clip(self) -> None:
         try:
-            return storage.read(voice.clip_key) if voice.kind == VoiceKind.CLONE else b""
+            self._clip = storage.read(self.work.voice.clip_key)
         except FileNotFoundError as error:
             raise VoiceGone from error
 
-    def _request(self, number: int, text: str, clip: bytes) -> SpeakRequest:
+    def _request(self, number: int, text: str) -> SpeakRequest:
         job, voice = self.work.job, self.work.voice
         return SpeakRequest(
             request_id=f"{self.work.attempt.pk}/{number}",
@@ -141,16 +162,31 @@ class Speaking:
                 reference_sha256=voice.clip_sha256,
                 transcript=voice.transcript,
                 language=voice.language,
+                tenant=str(job.workspace_id),
             ),
             seed=job.seed,
             speed=job.speed,
             max_gpu_ms=max(1, self.work.segment.held_gpu_ms - self.gpu_ms),
-            reference_wav=clip,
+            reference_wav=self._clip,
+            features=self._features,
         )
 
-    def _speak_piece(self, number: int, text: str, clip: bytes) -> Done:
+    def _speak_piece(self, number: int, text: str) -> Done:
+        """Have a piece spoken. Features that the engine cannot read are computed anew."""
+        try:
+            return self._relay(number, text)
+        except EngineError as error:
+            engine = self._engine.loaded
+            if error.code != FEATURES_UNREADABLE or not self._features or engine is None:
+                raise
+            drop_features(voice=self.work.voice, engine=engine)
+            self._features = b""
+            self._read_clip()
+            return self._relay(number, text)
+
+    def _relay(self, number: int, text: str) -> Done:
         """Relay the engine's chunks to those who listen live, and gather them. Returns the engine's own measure."""
-        request = self._request(number, text, clip)
+        request = self._request(number, text)
         self.request_id = request.request_id
         deadline_s = DEADLINE_BASE_S + DEADLINE_FACTOR * self.work.segment.estimate_gpu_ms / 1000
         for event in self._engine.speak(
@@ -162,10 +198,21 @@ class Speaking:
         ):
             if isinstance(event, Done):
                 return event
-            if isinstance(event, Chunk):
+            if isinstance(event, Features):
+                self._keep_features(event.content)
+            else:
                 self._take_chunk(event)
             self._look_for_cancel()
         raise EngineDied("the engine ended a request without saying so")
+
+    def _keep_features(self, content: bytes) -> None:
+        """For the next time, on any device. A storage that refuses them costs the time to compute them again."""
+        if self._engine.loaded is None:
+            return
+        try:
+            keep_features(voice=self.work.voice, engine=self._engine.loaded, content=content)
+        except (OSError, DatabaseError) as error:
+            logger.warning("voice_features_not_kept", extra={"error": type(error).__name__})
 
     def _look_for_cancel(self) -> None:
         if time.monotonic() - self._looked_at < CANCEL_POLL_S:

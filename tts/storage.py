@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from typing import BinaryIO, cast
@@ -12,6 +13,22 @@ from django.core.files.storage import default_storage
 
 def voice_clip_key(*, workspace_id: uuid.UUID, voice_id: uuid.UUID) -> str:
     return f"workspaces/{workspace_id}/voices/{voice_id}/clip.wav"
+
+
+def voice_features_key(*, workspace_id: uuid.UUID, voice_id: uuid.UUID, computed_by: str) -> str:
+    """`computed_by` names an engine, its version and the clip."""
+    digest = hashlib.sha256(computed_by.encode()).hexdigest()
+    return f"workspaces/{workspace_id}/voices/{voice_id}/features/{digest[:32]}"
+
+
+def voice_features_keys(*, workspace_id: uuid.UUID, voice_id: uuid.UUID) -> list[str]:
+    """Every file that engines left of a voice."""
+    folder = f"workspaces/{workspace_id}/voices/{voice_id}/features"
+    try:
+        _, names = default_storage.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [f"{folder}/{name}" for name in names]
 
 
 def attempt_audio_key(*, workspace_id: uuid.UUID, job_id: uuid.UUID, attempt_id: uuid.UUID) -> str:

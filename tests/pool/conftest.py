@@ -56,7 +56,7 @@ def submit(workspace: Workspace, customer: User, voice: Voice) -> Submit:
             workspace=workspace,
             user=customer,
             api_key=None,
-            request=JobRequest(voice_id=voice.pk, text=text, **options),  # type: ignore[arg-type]
+            request=JobRequest(**{"voice_id": voice.pk, "text": text, **options}),  # type: ignore[arg-type]
             idempotency_key=key,  # type: ignore[arg-type]
             client_address="127.0.0.1",
             request_id="test",

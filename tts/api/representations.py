@@ -160,6 +160,13 @@ class ReceiptLineSerializer(serializers.Serializer[Any]):
     gpu_ms = serializers.IntegerField()
     audio_ms = serializers.IntegerField()
     characters = serializers.IntegerField()
+    seed = serializers.IntegerField(
+        allow_null=True,
+        help_text="What it was spoken with: another than the job's where a part had to be spoken again.",
+    )
+    discarded_gpu_ms = serializers.IntegerField(
+        help_text="Spent on parts that were spoken again; not charged."
+    )
     device_class = serializers.CharField(help_text="Of the device that spoke; empty until the try has ended.")
     gpu_second = MoneySerializer(
         allow_null=True, help_text="What a GPU-second of this try cost; null until it has ended."

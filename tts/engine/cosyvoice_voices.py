@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tts.engine.clips import QUIETEST_PEAK, SAMPLE_RATE_HZ, read_clip
-from tts.engine.errors import EngineError
+from tts.engine.errors import FEATURES_UNREADABLE, EngineError
 
 SHORTEST_S = 1.0
 FORM = 1
@@ -105,9 +105,9 @@ def from_bytes(stored: bytes, *, device: Any) -> VoiceFeatures:
                 raise ValueError("another form")
             arrays = {name: archive[name] for name in ARRAYS}
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise EngineError("features_unreadable", "The voice's stored features cannot be read.") from error
+        raise EngineError(FEATURES_UNREADABLE, "The voice's stored features cannot be read.") from error
     if any(array.ndim != ARRAYS[name][0] or array.dtype != ARRAYS[name][1] for name, array in arrays.items()):
-        raise EngineError("features_unreadable", "The voice's stored features have another shape.")
+        raise EngineError(FEATURES_UNREADABLE, "The voice's stored features have another shape.")
     torch = importlib.import_module("torch")
     tensors = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
     return VoiceFeatures(

@@ -6,6 +6,9 @@ from __future__ import annotations
 OUT_OF_MEMORY = "gpu_oom"
 """The code of an `EngineError` for want of memory: the engine has let go of what it could, and is best replaced."""
 
+FEATURES_UNREADABLE = "features_unreadable"
+"""The code of an `EngineError` for stored features that are to be computed anew from the clip."""
+
 
 class EngineFailure(Exception):
     """Any end of a request other than `Done`."""

@@ -91,6 +91,7 @@ INHERITED_PREFIXES = (
     "OPENBLAS_",
     "PYTHON",
     "NVPL_",
+    "COSYVOICE_",
 )
 
 
@@ -108,6 +109,8 @@ class EngineProcess:
         """`command` runs the host up to the engine's name; None is this interpreter. `environment` is added
         to the few variables that an engine inherits."""
         self._command = list(command) if command else [sys.executable, "-m", "tts.engine.host"]
+        self.loaded: Union[LoadedEngine, None] = None
+        """What the engine said of itself; None until it is loaded."""
         self._engine = engine
         self._settings = dict(settings)
         self._environment = dict(environment)
@@ -173,12 +176,13 @@ class EngineProcess:
         question = None if self._loading else {"op": "load", "settings": self._settings}
         self._loading = False
         header = self._ask(question, "loaded", timeout_s).header
-        return LoadedEngine(
+        self.loaded = LoadedEngine(
             engine=str(header["engine"]),
             engine_version=str(header["engine_version"]),
             sample_rate_hz=int(header["sample_rate_hz"]),
             languages=tuple(str(language) for language in header["languages"]),
         )
+        return self.loaded
 
     def warm_up(self, timeout_s: float) -> None:
         """Speak something short inside the engine. Raises like `load`."""

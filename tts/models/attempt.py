@@ -35,6 +35,10 @@ class Attempt(models.Model):
     gpu_ms = models.PositiveIntegerField(default=0)
     first_chunk_gpu_ms = models.PositiveIntegerField(null=True)
     audio_ms = models.PositiveIntegerField(default=0)
+    # The seed that it was spoken with: another than the job's where a part had to be spoken again. What was made then
+    # and not delivered is on nobody's bill.
+    seed = models.BigIntegerField(null=True)
+    discarded_gpu_ms = models.PositiveIntegerField(default=0, db_default=0)
     charged_micros = models.BigIntegerField(default=0)
     audio_key = models.CharField(max_length=200, blank=True)
     # What the choice of this segment added to its queue's tag, by which weight, and whether it was trued up with

@@ -25,6 +25,8 @@ class SynthesisJob(models.Model):
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED)
     job_class = models.CharField(max_length=12, choices=JobClass.choices, default=JobClass.INTERACTIVE)
     mode = models.CharField(max_length=20, default="plain")
+    # A key of tts.text.instructions: how it is read. Empty: as the voice speaks.
+    instruction = models.CharField(max_length=60, blank=True, default="", db_default="")
     text = models.TextField()
     language = models.CharField(max_length=10, blank=True)
     seed = models.BigIntegerField()

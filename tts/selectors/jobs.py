@@ -29,6 +29,9 @@ class ReceiptLine:
     audio_ms: int
     characters: int
     charged_micros: int
+    # What it was spoken with: the job's, or another one where a part had to be spoken again, which cost nothing.
+    seed: int | None
+    discarded_gpu_ms: int
     # The class of device that spoke and what its GPU-second cost; empty and None until the try has ended.
     device_class: str
     gpu_second_micros: int | None
@@ -113,6 +116,8 @@ def receipt_of(job: SynthesisJob) -> Receipt:
             audio_ms=row.audio_ms,
             characters=row.segment.characters,
             charged_micros=row.charged_micros,
+            seed=row.seed,
+            discarded_gpu_ms=row.discarded_gpu_ms,
             device_class=rates[row.pk][0] if row.pk in rates else "",
             gpu_second_micros=rates[row.pk][1] if row.pk in rates else None,
         )

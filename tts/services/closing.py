@@ -41,6 +41,8 @@ class Outcome:
     audio_key: str = ""
     first_chunk_gpu_ms: int | None = None
     peaks: list[int] | None = None
+    seed: int | None = None
+    discarded_gpu_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ WITH moved AS (
     UPDATE tts_attempt a SET state = %(attempt_state)s, finished_at = statement_timestamp(), gpu_ms = %(gpu_ms)s,
         audio_ms = %(audio_ms)s, audio_key = %(audio_key)s, first_chunk_gpu_ms = %(first_chunk_gpu_ms)s,
         started_at = COALESCE(a.started_at, %(started_at)s), charged_micros = %(charged)s,
+        seed = %(seed)s, discarded_gpu_ms = %(discarded_gpu_ms)s,
         error_code = %(error_code)s, error_detail = %(error_detail)s
     FROM moved
     WHERE a.id = %(attempt)s AND a.state IN ('bound', 'running')
@@ -121,6 +124,8 @@ def close(
                 "audio_ms": outcome.audio_ms,
                 "audio_key": outcome.audio_key,
                 "first_chunk_gpu_ms": outcome.first_chunk_gpu_ms,
+                "seed": outcome.seed,
+                "discarded_gpu_ms": outcome.discarded_gpu_ms,
                 "charged": charged,
                 "error_code": error_code,
                 "error_detail": error_detail[:500],

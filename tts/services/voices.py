@@ -26,6 +26,7 @@ from tts.errors import ConsentRequired, NameInvalid, PresetVoiceFixed, TooManyVo
 from tts.models import Voice, VoiceKind
 from tts.selectors.voices import voice_of
 from tts.services.stored import check_storage
+from tts.services.voice_features import delete_features
 from tts.states import VoiceState
 
 logger = logging.getLogger(__name__)
@@ -164,8 +165,13 @@ def delete_voice(*, workspace: Workspace, voice_id: uuid.UUID) -> None:
             state=VoiceState.DELETED, deleted_at=Now(), transcript="", clip_key="", peaks=[], quality=None
         )
         if deleted:
-            transaction.on_commit(lambda: storage.delete(voice.clip_key), robust=True)
+            transaction.on_commit(lambda: _delete_files(voice), robust=True)
     logger.info("voice_deleted", extra={"voice_id": voice.pk})
+
+
+def _delete_files(voice: Voice) -> None:
+    storage.delete(voice.clip_key)
+    delete_features(voice=voice)
 
 
 def ensure_preset_voices() -> None:

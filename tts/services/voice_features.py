@@ -1,0 +1,60 @@
+"""What engines have computed of a voice's clip: kept beside it, so that it is computed once for all devices.
+
+Of one clip, by one version of one engine: another version computes its own. Deleted with the voice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+
+from tts import storage
+from tts.engine.base import LoadedEngine
+from tts.models import Voice
+from tts.states import VoiceState
+
+logger = logging.getLogger(__name__)
+
+
+def read_features(*, voice: Voice, engine: LoadedEngine) -> bytes:
+    """The features of the voice for this engine; b"" where nobody has computed them yet."""
+    try:
+        return storage.read(_key(voice, engine))
+    except FileNotFoundError:
+        return b""
+
+
+def keep_features(*, voice: Voice, engine: LoadedEngine, content: bytes) -> None:
+    """Store them, unless another device was faster or the voice is gone."""
+    key = _key(voice, engine)
+    with contextlib.suppress(FileExistsError):
+        storage.save(key, content)
+    # Looked at afterwards: whoever deleted the voice before this has not seen the file.
+    if not Voice.objects.filter(pk=voice.pk, state=VoiceState.READY).exists():
+        storage.delete(key)
+        return
+    logger.info("voice_features_kept", extra={"voice_id": voice.pk, "bytes": len(content)})
+
+
+def drop_features(*, voice: Voice, engine: LoadedEngine) -> None:
+    """Forget what this engine could not read."""
+    storage.delete(_key(voice, engine))
+    logger.warning("voice_features_unreadable", extra={"voice_id": voice.pk})
+
+
+def delete_features(*, voice: Voice) -> None:
+    """Remove everything that any engine computed of the voice."""
+    if voice.workspace_id is None:
+        return
+    for key in storage.voice_features_keys(workspace_id=voice.workspace_id, voice_id=voice.pk):
+        storage.delete(key)
+
+
+def _key(voice: Voice, engine: LoadedEngine) -> str:
+    if voice.workspace_id is None:
+        raise ValueError("a preset voice has no clip")
+    return storage.voice_features_key(
+        workspace_id=voice.workspace_id,
+        voice_id=voice.pk,
+        computed_by=f"{engine.engine}\0{engine.engine_version}\0{voice.clip_sha256}",
+    )
