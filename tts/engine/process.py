@@ -80,19 +80,7 @@ INHERITED = (
     "VIRTUAL_ENV",
     "VOICEPOOL_STACK",
 )
-INHERITED_PREFIXES = (
-    "LC_",
-    "XDG_",
-    "CUDA_",
-    "NVIDIA_",
-    "NCCL_",
-    "OMP_",
-    "MKL_",
-    "OPENBLAS_",
-    "PYTHON",
-    "NVPL_",
-    "COSYVOICE_",
-)
+INHERITED_PREFIXES = tuple("LC_ XDG_ CUDA_ NVIDIA_ NCCL_ OMP_ MKL_ OPENBLAS_ NVPL_ PYTHON COSYVOICE_".split())
 
 
 class EngineProcess:
@@ -109,8 +97,7 @@ class EngineProcess:
         """`command` runs the host up to the engine's name; None is this interpreter. `environment` is added
         to the few variables that an engine inherits."""
         self._command = list(command) if command else [sys.executable, "-m", "tts.engine.host"]
-        self.loaded: Union[LoadedEngine, None] = None
-        """What the engine said of itself; None until it is loaded."""
+        self.loaded: Union[LoadedEngine, None] = None  # what it said of itself
         self._engine = engine
         self._settings = dict(settings)
         self._environment = dict(environment)
