@@ -80,7 +80,10 @@ INHERITED = (
     "VIRTUAL_ENV",
     "VOICEPOOL_STACK",
 )
-INHERITED_PREFIXES = tuple("LC_ XDG_ CUDA_ NVIDIA_ NCCL_ OMP_ MKL_ OPENBLAS_ NVPL_ PYTHON COSYVOICE_".split())
+INHERITED_PREFIXES = (
+    *("LC_", "XDG_", "PYTHON"),
+    *("CUDA_", "NVIDIA_", "NCCL_", "OMP_", "MKL_", "OPENBLAS_", "NVPL_", "COSYVOICE_"),
+)
 
 
 class EngineProcess:
