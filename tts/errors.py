@@ -37,6 +37,23 @@ class IdempotencyKeyInvalid(DomainError):
     message = _("An Idempotency-Key is 1 to 200 printable ASCII characters.")
 
 
+class ModeNotSupported(DomainError):
+    code = "mode_not_supported"
+    status = 422
+    field = "instruction"
+    message = _(
+        "No device of the pool takes instructions now. Nothing was charged. "
+        "Leave the instruction out, or try again later."
+    )
+
+
+class InstructionMissing(DomainError):
+    code = "instruction_missing"
+    status = 422
+    field = "instruction"
+    message = _("The mode instruct needs an instruction. Choose one, or speak the text as it is.")
+
+
 class QueueFull(DomainError):
     code = "queue_full"
     status = 429

@@ -23,6 +23,12 @@ FAILURES: dict[str, str | Promise] = {
     "text_unspeakable": _(
         "A part of this text holds nothing that can be spoken. Only what was spoken before is charged."
     ),
+    "text_needs_kana": _(
+        "The engine reads Chinese characters as Chinese. Write Japanese in kana. "
+        "Only what was spoken before is charged."
+    ),
+    "clip_too_short": _("The recording of this voice is shorter than a second. Record the voice again."),
+    "clip_silent": _("The recording of this voice is silent. Record the voice again."),
     "voice_deleted": _(
         "The voice was deleted before all was spoken. Only what was spoken before is charged. Pick another voice."
     ),

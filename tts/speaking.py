@@ -35,6 +35,7 @@ from tts.services.streams import SAMPLE_RATE_HZ
 from tts.services.voice_features import drop_features, keep_features, read_features
 from tts.services.yielding import may_stop_before, pieces_of, urgent_work_waits
 from tts.states import VoiceState
+from tts.text.instructions import sentence_of
 from tts.text.pauses import pause_after_ms
 
 logger = logging.getLogger(__name__)
@@ -169,6 +170,7 @@ class Speaking:
             max_gpu_ms=max(1, self.work.segment.held_gpu_ms - self.gpu_ms),
             reference_wav=self._clip,
             features=self._features,
+            instruction=sentence_of(job.instruction),
         )
 
     def _speak_piece(self, number: int, text: str) -> Done:

@@ -73,6 +73,16 @@ def test_a_request_is_spoken_in_chunks_with_exact_figures(
     assert pcm == tone(period=expected, samples=1400 * 24)
 
 
+def test_an_engine_that_takes_no_instructions_refuses_one_and_goes_on(
+    start_simulated: StartEngine, make_request: MakeRequest
+):
+    engine = start_simulated()
+    with pytest.raises(EngineError) as refused:
+        speak(engine, make_request(instruction="请用四川话表达。"))
+    assert (refused.value.code, refused.value.blame) == ("mode_not_supported", "platform")
+    assert speak(engine, make_request())[1].audio_ms > 0
+
+
 def test_each_text_voice_and_seed_has_a_tone_of_its_own(
     start_simulated: StartEngine, make_request: MakeRequest
 ):

@@ -172,6 +172,21 @@ def test_the_receipt_says_which_seed_spoke_and_what_was_not_charged(
     assert (line.seed, line.discarded_gpu_ms) == (11, 0)
 
 
+def test_an_instruction_reaches_the_engine_word_for_word(
+    start_cosyvoice: StartCosyVoice, speak: Callable[[EngineProcess], Speaking], clone: Voice, submit: Submit
+) -> None:
+    process = start_cosyvoice()
+    plain = speak(process)
+    make_device()
+    told = submit(TEXT, voice_id=clone.pk, seed=11)
+    type(told).objects.filter(pk=told.pk).update(mode="instruct", instruction="dialect-sichuan")
+    speaking = Speaking(claim_next(), process, wanted=lambda: False, on_sent=lambda: None)
+    request = speaking._request(0, TEXT)
+    assert request.instruction == "请用四川话表达。"
+    speaking.speak()
+    assert bytes(speaking._pcm) != bytes(plain._pcm)
+
+
 def test_an_engine_may_have_an_interpreter_of_its_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -93,6 +93,7 @@ class JobSerializer(serializers.Serializer[Any]):
     language = serializers.CharField()
     job_class = serializers.ChoiceField(choices=JobClass.choices)
     mode = serializers.CharField()
+    instruction = serializers.CharField(help_text="How it is read; empty: as the voice speaks.")
     seed = serializers.IntegerField()
     speed = serializers.FloatField()
     characters = serializers.IntegerField()
@@ -236,6 +237,7 @@ _SAME_NAMES = (
     "language",
     "job_class",
     "mode",
+    "instruction",
     "seed",
     "speed",
     "characters",

@@ -21,8 +21,10 @@ from tts.audio.limits import BEST_CLIP_SECONDS, MAX_CLIP_SECONDS, MAX_UPLOAD_BYT
 from tts.forms import MAX_SEARCH_CHARACTERS, MAX_SEED, MAX_SPEED, MIN_SPEED
 from tts.languages import LANGUAGES
 from tts.models import VoiceKind
+from tts.services.submit import INSTRUCT, PLAIN
 from tts.services.voices import MAX_NAME_CHARACTERS
 from tts.states import JobClass, JobState
+from tts.text.instructions import INSTRUCTIONS
 
 MAX_TRANSCRIPT_CHARACTERS: Final = 500
 LANGUAGE_CODES: Final = [language.code for language in LANGUAGES]
@@ -55,10 +57,16 @@ class NewQuoteSerializer(StrictSerializer):
 
 class NewJobSerializer(NewQuoteSerializer):
     mode = StrictChoiceField(
-        choices=[("plain", _("Plain text"))],
+        choices=[(PLAIN, _("Plain text")), (INSTRUCT, _("With an instruction"))],
         required=False,
-        default="plain",
-        help_text="How the text is read.",
+        default=PLAIN,
+        help_text="How the text is read. With an instruction it is always instruct.",
+    )
+    instruction = StrictChoiceField(
+        choices=[("", ""), *((key, one.english_name) for key, one in INSTRUCTIONS.items())],
+        required=False,
+        default="",
+        help_text="A dialect, an emotion, a speed, a volume or a role, where an engine takes them.",
     )
     seed = StrictIntegerField(
         required=False,

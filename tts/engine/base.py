@@ -125,6 +125,9 @@ class Engine(abc.ABC):
     """Whether the processor time of this process tells that it works: one long call into a model on a busy or slow
     machine is then no hang."""
 
+    takes_instructions = False
+    """Whether `SpeakRequest.instruction` is obeyed; the host refuses it for the others."""
+
     @abc.abstractmethod
     def load(self, settings: dict[str, Any]) -> LoadedEngine:
         """Get ready to speak. Opens no network connection.

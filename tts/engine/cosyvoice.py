@@ -52,6 +52,8 @@ class _Loaded:
 class CosyVoiceEngine(Engine):
     """See the module."""
 
+    takes_instructions = True
+
     def __init__(self) -> None:
         self._loaded: Optional[_Loaded] = None
         self._voices = VoiceCache(1)

@@ -167,6 +167,10 @@ class Host:
     def _speak(self, request: SpeakRequest) -> None:
         if self._loaded is None:
             raise EngineError("not_loaded", "The engine was asked to speak before it was loaded.")
+        if request.instruction and not self._engine.takes_instructions:
+            # It would be spoken as if nothing had been asked for; another device may do better.
+            self._cancellations.forget(request.request_id)
+            raise EngineError("mode_not_supported", "This engine takes no instructions.")
         spoken = _Spoken(self._channel, request.request_id, self._loaded.sample_rate_hz)
         control = self._control(request)
         again = False

@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from tts.engine.catalogue import ENGINES
 from tts.models import Device, DeviceSlot
 from tts.models.device import device_class_of
 from tts.states import DEVICE_HEARTBEAT_SECONDS, DeviceState
@@ -28,6 +29,12 @@ def ready_device_count() -> int:
 def ready_slot_count() -> int:
     """How many serial workers take work now."""
     return DeviceSlot.objects.filter(ready=True, device__in=ready_devices()).count()
+
+
+def instructions_are_taken() -> bool:
+    """Whether some device that takes work has an engine that can be told how to read."""
+    engines = ready_devices().values_list("engine", flat=True)
+    return any(engine in ENGINES and ENGINES[engine].takes_instructions for engine in engines)
 
 
 def device_classes_in_use() -> set[str]:

@@ -93,5 +93,6 @@ def repeat_request(job: SynthesisJob) -> JobRequest:
         language=job.language,
         job_class=job.job_class,
         mode=job.mode,
+        instruction=job.instruction,
         speed=job.speed,
     )

@@ -24,11 +24,14 @@ from tts.errors import (
     DailyCharactersReached,
     IdempotencyKeyInvalid,
     IdempotencyKeyReused,
+    InstructionMissing,
     JobTooLong,
+    ModeNotSupported,
     QueueFull,
     TextBlocked,
 )
 from tts.models import Segment, SynthesisJob
+from tts.selectors.devices import instructions_are_taken
 from tts.services.bind import bind_idle_slots
 from tts.services.blame import is_any_blocked
 from tts.services.quoting import Quote, quote
@@ -38,18 +41,21 @@ from tts.states import JOB_LIVE
 logger = logging.getLogger(__name__)
 # In which the characters of a plan's limit are counted.
 DAY = timedelta(hours=24)
+PLAIN, INSTRUCT = "plain", "instruct"
 KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 @dataclass(frozen=True)
 class JobRequest:
-    """What a customer asks for. `seed` None draws one; the one drawn is on the receipt."""
+    """What a customer asks for. `seed` None draws one; the one drawn is on the receipt. `instruction` is a key of
+    tts.text.instructions, for the mode "instruct"."""
 
     voice_id: uuid.UUID
     text: str
     language: str = ""
     job_class: str = "interactive"
-    mode: str = "plain"
+    mode: str = PLAIN
+    instruction: str = ""
     seed: int | None = None
     speed: float = 1.0
 
@@ -81,7 +87,8 @@ def submit_job(
 
     Raises:
         IdempotencyKeyReused, IdempotencyKeyInvalid, QueueFull, InsufficientCredit, BudgetReached, VoiceNotFound,
-        WorkspaceSuspended, TextBlocked, JobTooLong, DailyCharactersReached, StorageFull, and the refusals of tts.text.
+        WorkspaceSuspended, ModeNotSupported, InstructionMissing, TextBlocked, JobTooLong, DailyCharactersReached,
+        StorageFull, and the refusals of tts.text.
         Nothing was changed then.
     """
     if workspace.suspended_at is not None:
@@ -91,6 +98,7 @@ def submit_job(
     fingerprint = request.fingerprint()
     if earlier := _earlier(workspace, idempotency_key, fingerprint):
         return Submission(job=earlier, created=False)
+    _check_mode(request)
     priced = quote(
         workspace=workspace,
         voice_id=request.voice_id,
@@ -125,6 +133,13 @@ def submit_job(
     return Submission(job=job, created=True)
 
 
+def _check_mode(request: JobRequest) -> None:
+    if request.mode == INSTRUCT and not request.instruction:
+        raise InstructionMissing
+    if request.instruction and not instructions_are_taken():
+        raise ModeNotSupported
+
+
 def _earlier(workspace: Workspace, idempotency_key: str | None, fingerprint: str) -> SynthesisJob | None:
     if idempotency_key is None:
         return None
@@ -143,7 +158,8 @@ def _build_job(
         created_by=user,
         api_key=api_key,
         job_class=request.job_class,
-        mode=request.mode,
+        mode=INSTRUCT if request.instruction else request.mode,
+        instruction=request.instruction,
         text=priced.text,
         language=request.language,
         # 31 bits: every engine's random generator takes that much.

@@ -18,6 +18,8 @@ def curl_command(request: JobRequest) -> str:
     body["job_class"] = str(request.job_class)
     if request.speed != 1.0:
         body["speed"] = request.speed
+    if request.instruction:
+        body["instruction"] = request.instruction
     if request.seed is not None:
         body["seed"] = request.seed
     data = json.dumps(body, ensure_ascii=False, indent=2)
