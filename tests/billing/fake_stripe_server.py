@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from django.utils import timezone
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
@@ -116,7 +117,8 @@ class FakeStripe(FakeProvider):
         return thing
 
     def _make_session(self, params: Fields) -> Fields:
-        if params["mode"] == "payment" and not 1800 <= int(params["expires_at"]) - time.time() <= 86_400:
+        now = timezone.now().timestamp()  # where a test has moved the clock, Stripe's is moved too
+        if params["mode"] == "payment" and not 1800 <= int(params["expires_at"]) - now <= 86_400:
             raise Refusal(400, "invalid_request_error", "parameter_invalid_integer")
         session = self._new(
             "cs",
