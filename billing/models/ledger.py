@@ -91,6 +91,15 @@ class LedgerTransaction(models.Model):
                 condition=models.Q(kind="refund"),
                 name="ledger_refunds",
             ),
+            # What earns, of all workspaces, by when: the console adds it up by the hour.
+            models.Index(
+                fields=["created_at"],
+                condition=models.Q(kind__in=["capture", "fee", "refund"]),
+                name="ledger_earned",
+            ),
+            models.Index(
+                fields=["-created_at"], condition=models.Q(kind="refund"), name="ledger_newest_refunds"
+            ),
         ]
 
 

@@ -20,12 +20,15 @@ from billing.models import (
     GrantKind,
     Hold,
     HoldState,
-    LedgerEntry,
+    LedgerAccount,
+    LedgerTransaction,
     Payment,
     Reconciliation,
     Refund,
+    TransactionKind,
 )
 from billing.reconciliation.checks import CHECKS
+from billing.selectors.ledger import moved
 from billing.selectors.payments import disputes, messages_in_trouble, open_refunds, unknown_payments
 from portal.charts import Chart
 from portal.console.pending_page import open_count
@@ -225,20 +228,20 @@ def grant_rows(*, now: datetime) -> list[GrantRow]:
 
 def _refunds() -> list[RefundRow]:
     """The newest refunds of jobs, as the ledger has them."""
-    entries = list(
-        LedgerEntry.objects.filter(transaction__kind="refund", account="available")
-        .select_related("transaction")
-        .order_by("-pk")[:LISTED]
+    newest = list(
+        LedgerTransaction.objects.filter(kind=TransactionKind.REFUND)
+        .prefetch_related("entries")
+        .order_by("-created_at")[:LISTED]
     )
-    names = _names([entry.transaction.workspace_id for entry in entries])
+    names = _names([refund.workspace_id for refund in newest])
     return [
         RefundRow(
-            created_at=entry.transaction.created_at,
-            workspace_id=entry.transaction.workspace_id,
-            name=names.get(entry.transaction.workspace_id, ""),
-            job_id=entry.transaction.job_id,
-            reason=entry.transaction.reason,
-            amount_micros=entry.amount_micros,
+            created_at=refund.created_at,
+            workspace_id=refund.workspace_id,
+            name=names.get(refund.workspace_id, ""),
+            job_id=refund.job_id,
+            reason=refund.reason,
+            amount_micros=moved(refund, LedgerAccount.AVAILABLE),
         )
-        for entry in entries
+        for refund in newest
     ]
