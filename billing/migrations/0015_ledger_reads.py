@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("billing", "0013_pending_acts")]
+    dependencies = [("billing", "0014_plan_changes")]
     operations = [
         migrations.AddIndex(
             model_name="ledgertransaction",

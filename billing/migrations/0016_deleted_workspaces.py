@@ -9,6 +9,8 @@ CREATE FUNCTION billing_end_plan() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE billing_subscription SET ends_at = GREATEST(starts_at, now())
     WHERE workspace_id = OLD.id AND ends_at IS NULL;
+    UPDATE billing_planchange SET state = 'replaced', ended_at = now()
+    WHERE workspace_id = OLD.id AND state = 'pending';
     RETURN NULL;
 END $$;
 CREATE TRIGGER workspace_leaves_its_plan AFTER DELETE ON accounts_workspace
@@ -22,6 +24,8 @@ DROP FUNCTION billing_end_plan();
 GONE = """
 UPDATE billing_subscription SET ends_at = GREATEST(starts_at, now())
 WHERE ends_at IS NULL AND NOT EXISTS (SELECT FROM accounts_workspace WHERE id = workspace_id);
+UPDATE billing_planchange SET state = 'replaced', ended_at = now()
+WHERE state = 'pending' AND NOT EXISTS (SELECT FROM accounts_workspace WHERE id = workspace_id);
 """
 
 

@@ -1,4 +1,4 @@
-"""What one operator asks for and another must confirm: acts on money above a limit."""
+"""Operators' acts on money: what one may do alone, and what another must confirm."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ class PendingActState(models.TextChoices):
     OPEN = "open", _("Waits for a second operator")
     CONFIRMED = "confirmed", _("Confirmed")
     DECLINED = "declined", _("Declined")
+    ALONE = "alone", _("Done by one operator")
 
 
 class PendingAct(models.Model):
-    """An act with everything that it needs, done when somebody else confirms it. Decided once."""
+    """An act with everything that it needs. Either it was done at once, by one operator alone, or it is done when
+    somebody else confirms it. Decided once."""
 
-    # The id of the form that asked for it: a form that is sent twice asks once.
+    # The id of the form that asked for it: a form that is sent twice acts once.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     # A dotted name as in the audit log, such as "customer.credit".
     act = models.CharField(max_length=40)
-    # By value: money outlives a deleted workspace.
-    workspace_id = models.UUIDField()
+    # By value: money outlives a deleted workspace. None: about no single one, such as vouchers.
+    workspace_id = models.UUIDField(null=True)
     amount_micros = models.BigIntegerField()
+    # How much of it counts towards what one operator may do alone; 0 where another confirms.
+    counted_micros = models.BigIntegerField(default=0, db_default=0)
     arguments = models.JSONField(default=dict)
     reason = models.CharField(max_length=300)
     state = models.CharField(

@@ -189,6 +189,16 @@ def record_payment(
     return payment
 
 
+def check_recordable(*, provider_name: str, reference: str, amount_micros: int, currency: str) -> None:
+    """Whether a payment may be recorded so, as far as that is known before it is. Changes nothing.
+
+    Raises AmountTooPrecise, PaymentReferenceUsed.
+    """
+    coins_of(amount_micros, currency)
+    if Payment.objects.filter(provider=provider_name, provider_reference=reference.strip()).exists():
+        raise PaymentReferenceUsed(field="reference")
+
+
 def _check_currency(workspace_id: uuid.UUID, currency: str, provider: PaymentProvider) -> None:
     exists = Workspace.objects.filter(pk=workspace_id).exists()
     # Money that is recorded may come for a workspace that was deleted with an open invoice.

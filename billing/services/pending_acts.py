@@ -1,10 +1,12 @@
-"""Acts that need a second operator: asked for by one, decided once by another."""
+"""Acts of operators: done by one alone and counted, or asked for by one and decided once by another."""
 
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 from typing import Any
 
+from django.db.models import Sum
 from django.db.models.functions import Now
 
 from billing.errors import PendingActDecided, SecondOperatorNeeded
@@ -16,7 +18,7 @@ def ask_for(
     *,
     act_id: uuid.UUID,
     act: str,
-    workspace_id: uuid.UUID,
+    workspace_id: uuid.UUID | None,
     amount_micros: int,
     arguments: dict[str, Any],
     reason: str,
@@ -35,6 +37,47 @@ def ask_for(
         },
     )
     return made
+
+
+def note_alone(
+    *,
+    act_id: uuid.UUID,
+    act: str,
+    workspace_id: uuid.UUID | None,
+    amount_micros: int,
+    counted_micros: int,
+    reason: str,
+    operator_id: uuid.UUID,
+) -> None:
+    """Store what one operator did alone, in the transaction that did it. IntegrityError: the id was used before."""
+    PendingAct.objects.create(
+        pk=act_id,
+        act=act,
+        workspace_id=workspace_id,
+        amount_micros=amount_micros,
+        counted_micros=counted_micros,
+        reason=reason[:300],
+        state=PendingActState.ALONE,
+        requested_by_id=operator_id,
+        decided_by_id=operator_id,
+        decided_at=Now(),
+    )
+
+
+def done_alone_micros(*, operator_id: uuid.UUID, workspace_id: uuid.UUID | None, within: timedelta) -> int:
+    """How much an operator has done alone with one workspace's money lately (None: with no single one's)."""
+    lately = PendingAct.objects.filter(
+        workspace_id=workspace_id,
+        requested_by_id=operator_id,
+        state=PendingActState.ALONE,
+        decided_at__gt=Now() - within,
+    )
+    return lately.aggregate(total=Sum("counted_micros"))["total"] or 0
+
+
+def exists(*, act_id: uuid.UUID) -> bool:
+    """Whether an act of this id was done or asked for before."""
+    return PendingAct.objects.filter(pk=act_id).exists()
 
 
 def find(*, act_id: uuid.UUID) -> PendingAct:

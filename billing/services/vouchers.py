@@ -38,6 +38,17 @@ WHERE id = %s AND state = 'new' RETURNING id
 """
 
 
+def check_batch(
+    *, amount_micros: int, currency: str, count: int, expires_at: datetime | None, credit_days: int | None
+) -> None:
+    """Whether such vouchers can be made. Raises what `create_batch` raises."""
+    check_payable(amount_micros, currency)
+    if type(count) is not int or not 1 <= count <= MOST_AT_ONCE:
+        raise VoucherBatchInvalid(most=MOST_AT_ONCE)
+    if (expires_at is not None and expires_at <= database_now()) or credit_days == 0:
+        raise VoucherDatesInvalid
+
+
 @transaction.atomic
 def create_batch(
     *,
@@ -60,11 +71,13 @@ def create_batch(
         VoucherDatesInvalid: they would have expired already, or their credit at once.
         AmountInvalid, AmountNotPositive, AmountTooPrecise, AmountOutOfRange
     """
-    check_payable(amount_micros, currency)
-    if type(count) is not int or not 1 <= count <= MOST_AT_ONCE:
-        raise VoucherBatchInvalid(most=MOST_AT_ONCE)
-    if (expires_at is not None and expires_at <= database_now()) or credit_days == 0:
-        raise VoucherDatesInvalid
+    check_batch(
+        amount_micros=amount_micros,
+        currency=currency,
+        count=count,
+        expires_at=expires_at,
+        credit_days=credit_days,
+    )
     batch = VoucherBatch.objects.create(
         pk=batch_id or uuid.uuid4(),
         name=name,

@@ -39,6 +39,8 @@ ASKED_LABELS: Final[dict[str, str | Promise]] = {
     "customer.credit": _("Add credit"),
     "customer.debit": _("Take credit back"),
     "customer.credit_limit": _("Set the credit limit"),
+    "customer.payment": _("Record a payment"),
+    "vouchers.add": _("Make vouchers"),
     "job.refund": _("Refund"),
     "payment.refund": _("Refund the payment"),
 }

@@ -14,12 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User, Workspace
 from accounts.services.audit import record_act
 from accounts.services.workspaces import suspend_workspace, unsuspend_workspace
-from billing.models import CreditAccount, PlanVersion
-from billing.selectors.payments import payments_of
+from billing.models import PlanVersion
 from billing.selectors.plans import current_subscription
-from billing.services.holds import lock_account
-from billing.services.ledger import ensure_account
-from billing.services.payments import record_payment
 from billing.services.plans import subscribe
 from portal.console import money_acts
 from portal.console.money_acts import OBJECT_KIND
@@ -35,6 +31,8 @@ PLAN: Final = "plan"
 
 class PaymentForm(MoneyActForm):
     """Money that arrived: how, how much, by which name, and for what."""
+
+    more = ("provider", "reference")
 
     provider = forms.ChoiceField(
         label=_("How it came"), choices=[("bank_transfer", _("Bank transfer")), ("cash", _("Cash"))]
@@ -114,6 +112,7 @@ ACTS: Final = {
             "billing",
             _("The amount is booked as paid credit at once. What the customer owes is paid by it first."),
             form=PaymentForm,
+            money=money_acts.RECORDED_PAYMENT,
         ),
         CustomerAct(
             PLAN,
@@ -208,40 +207,6 @@ def change_plan(*, workspace: Workspace, version_id: str, actor: User, reason: s
     )
 
 
-@transaction.atomic
-def record_for_operator(*, workspace: Workspace, form: PaymentForm, actor: User) -> bool:
-    """Book money that arrived; False, and nothing changed, when this form was sent before. Locks the credit account.
-
-    Raises:
-        PaymentReferenceUsed, AmountTooPrecise, CurrencyNotAccepted: it cannot be booked so.
-    """
-    values = form.cleaned_data
-    ensure_account(workspace_id=workspace.pk)
-    lock_account(workspace_id=workspace.pk)
-    key = f"operator:{values['key']}"
-    if payments_of(workspace).filter(idempotency_key=key).exists():
-        return False
-    payment = record_payment(
-        workspace_id=workspace.pk,
-        provider_name=values["provider"],
-        amount_micros=values["amount"],
-        currency=CreditAccount.objects.get(pk=workspace.pk).currency,
-        reference=values["reference"],
-        note=values["reason"],
-        recorded_by_id=actor.pk,
-        idempotency_key=key,
-    )
-    _record(
-        workspace,
-        actor,
-        "customer.payment",
-        values["reason"],
-        before={},
-        after={"amount_micros": payment.amount_micros, "provider": payment.provider},
-    )
-    return True
-
-
 def _plan_name(version: PlanVersion) -> str:
     return f"{version.plan.code} #{version.number}"
 
@@ -254,4 +219,5 @@ def money_act(*, act: CustomerAct, workspace_id: uuid.UUID, form: MoneyActForm) 
         workspace_id=workspace_id,
         amount_micros=form.cleaned_data["amount"],
         reason=form.cleaned_data["reason"],
+        details={name: form.cleaned_data[name] for name in form.more},
     )

@@ -22,11 +22,9 @@ from portal.console.customer_acts import (
     PLAN,
     SUSPEND,
     CustomerAct,
-    PaymentForm,
     change_plan,
     money_act,
     offered_acts,
-    record_for_operator,
     suspend,
     unsuspend,
 )
@@ -110,7 +108,9 @@ def customer_act(request: HttpRequest, workspace_id: uuid.UUID, act: str) -> Htt
         "act": chosen,
         "offered": offered,
         "form": form,
-        "limit_micros": money_acts.limit_micros(),
+        "alone_micros": money_acts.left_alone_micros(
+            actor=cast(User, request.user), workspace_id=workspace_id
+        ),
     }
     is_dialog = request.headers.get("HX-Request")
     template = "console/_customer_act_form.html" if is_dialog else "console/customer_act.html"
@@ -132,12 +132,7 @@ def _do(request: HttpRequest, workspace: Workspace, act: CustomerAct, form: Mone
                 form.cleaned_data["amount"],
             )
             return True
-        if isinstance(form, PaymentForm):
-            if record_for_operator(workspace=workspace, form=form, actor=actor):
-                messages.success(request, _("The payment is recorded."))
-            else:
-                messages.warning(request, _("This form was sent before. Nothing was done."))
-        elif act.slug == PLAN:
+        if act.slug == PLAN:
             change_plan(
                 workspace=workspace, version_id=form.cleaned_data["version"], actor=actor, reason=reason
             )

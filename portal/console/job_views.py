@@ -79,7 +79,9 @@ def job_act(request: HttpRequest, job_id: uuid.UUID, act: str) -> HttpResponseBa
         "act_name": act,
         "offered": offered,
         "form": form,
-        "limit_micros": money_acts.limit_micros(),
+        "alone_micros": money_acts.left_alone_micros(
+            actor=cast(User, request.user), workspace_id=shown.job.workspace_id
+        ),
     }
     template = "console/_job_act_form.html" if request.headers.get("HX-Request") else "console/job_act.html"
     return render(request, template, context, status=200 if offered or request.method != "POST" else 409)

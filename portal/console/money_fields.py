@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -49,8 +49,9 @@ def units_text(amount_micros: int) -> str:
 
 
 class MoneyActForm(forms.Form):
-    """Why, and the form's own name: sent twice, it acts once."""
+    """Why, and the form's own name: sent twice, it acts once. `more`: fields that the act needs beside the amount."""
 
+    more: ClassVar[tuple[str, ...]] = ()
     reason = reason_field()
     key = forms.UUIDField(widget=forms.HiddenInput, initial=uuid.uuid4)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 from typing import cast
 
 from django.contrib import messages
@@ -18,11 +19,14 @@ from accounts.models import User
 from billing.errors import (
     DifferenceNotFound,
     PaymentNotRefundable,
+    PaymentReferenceUsed,
     PendingActDecided,
     RefundExceedsPayment,
     RefundTooHigh,
     SecondOperatorNeeded,
+    VoucherDatesInvalid,
 )
+from billing.models import PendingAct
 from portal.console import money_acts
 from portal.console.access import operators_only
 from portal.console.books_acts import (
@@ -36,6 +40,8 @@ from portal.console.money_acts import TooLittleLeft
 from portal.console.money_page import read_money
 from portal.console.pages import chart_file, live
 from portal.console.pending_page import DeclineForm, open_count, read_pending
+from portal.console.voucher_page import confirm_vouchers
+from portal.console.voucher_views import codes_page
 from portal.lib.clock import database_now
 from portal.lib.errors import Conflict, NotFound
 
@@ -125,7 +131,13 @@ def pending(request: HttpRequest) -> HttpResponseBase:
     return render(
         request,
         "console/pending.html",
-        {"shown": shown, "pending_count": open_count(), "limit_micros": money_acts.limit_micros(), **context},
+        {
+            "shown": shown,
+            "pending_count": open_count(),
+            "limit_micros": money_acts.limit_micros(),
+            "window_hours": money_acts.window() // timedelta(hours=1),
+            **context,
+        },
     )
 
 
@@ -142,15 +154,16 @@ def pending_act(request: HttpRequest, act_id: uuid.UUID, decision: str) -> HttpR
         return redirect("console_pending")
     form = DeclineForm(request.POST or None)
     if request.method == "POST" and (decision == CONFIRM or form.is_valid()):
-        _decide(request, act_id, decision, form)
-        return redirect("console_pending")
+        return _decide(request, rows[0].pending, decision, form)
     return _form_page(request, "pending", {"form": form, "row": rows[0], "decision": decision})
 
 
-def _decide(request: HttpRequest, act_id: uuid.UUID, decision: str, form: DeclineForm) -> None:
+def _decide(request: HttpRequest, pending: PendingAct, decision: str, form: DeclineForm) -> HttpResponseBase:
     """Decide and say so. What changed in the meantime is said too, and changes nothing."""
-    actor = cast(User, request.user)
+    actor, act_id = cast(User, request.user), pending.pk
     try:
+        if decision == CONFIRM and pending.act == money_acts.VOUCHERS:
+            return codes_page(request, confirm_vouchers(act_id=act_id, actor=actor))
         if decision == CONFIRM:
             money_acts.confirm(act_id=act_id, actor=actor)
             messages.success(request, _("Confirmed and done."))
@@ -164,7 +177,10 @@ def _decide(request: HttpRequest, act_id: uuid.UUID, decision: str, form: Declin
         RefundTooHigh,
         RefundExceedsPayment,
         PaymentNotRefundable,
+        PaymentReferenceUsed,
+        VoucherDatesInvalid,
     ) as error:
         messages.warning(request, error.text())
     except (Conflict, NotFound):
         messages.warning(request, _("What it is about had changed in the meantime. Nothing was done."))
+    return redirect("console_pending")

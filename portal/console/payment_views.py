@@ -39,7 +39,9 @@ def payment_refund(request: HttpRequest, payment_id: uuid.UUID) -> HttpResponseB
         "form_template": "console/_payment_refund_form.html",
         "payment": payment,
         "refundable": refundable,
-        "limit_micros": money_acts.limit_micros(),
+        "alone_micros": money_acts.left_alone_micros(
+            actor=cast(User, request.user), workspace_id=payment.workspace_id
+        ),
         "form": form,
     }
     is_dialog = request.headers.get("HX-Request")

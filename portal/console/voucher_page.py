@@ -8,22 +8,25 @@ from typing import Any, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.services.audit import record_act
 from billing.models import VoucherBatch
-from billing.services.vouchers import MOST_AT_ONCE, create_batch, void_batch
+from billing.services import pending_acts
+from billing.services.vouchers import MOST_AT_ONCE, check_batch, create_batch, void_batch
+from portal.console import money_acts
+from portal.console.money_act import BATCH_KIND, VOUCHERS, MoneyAct
 from portal.console.money_fields import MicrosField, MoneyActForm
 from portal.lib.clock import now
 from portal.lib.errors import Conflict, NotFound
-from portal.lib.uniqueness import is_duplicate
 from portal.logs.filters import MomentField
 
-OBJECT_KIND: Final = "voucher_batch"
 HIGHEST_DAYS: Final = 3650
+# A batch with its codes, which nobody can read again.
+Made = tuple[VoucherBatch, list[str]]
 
 
 class BatchForm(MoneyActForm):
@@ -62,40 +65,83 @@ def find_batch(batch_id: uuid.UUID) -> VoucherBatch:
     return batch
 
 
-@transaction.atomic
-def _make(values: dict[str, Any], currency: str, actor: User) -> tuple[VoucherBatch, list[str]]:
+def _act(form: BatchForm, currency: str) -> MoneyAct:
+    """What the filled form asks for: what all the vouchers are worth together."""
+    values = form.cleaned_data
+    expires_at: datetime | None = values["expires_at"]
+    return MoneyAct(
+        id=values["key"],
+        act=VOUCHERS,
+        workspace_id=None,
+        amount_micros=values["amount"] * values["count"],
+        reason=values["reason"],
+        details={
+            "name": values["name"],
+            "each_micros": values["amount"],
+            "currency": currency,
+            "count": values["count"],
+            "expires_at": expires_at.isoformat() if expires_at is not None else None,
+            "credit_days": values["credit_days"],
+        },
+    )
+
+
+def _batch_values(act: MoneyAct) -> dict[str, Any]:
+    """What `create_batch` and `check_batch` take both."""
+    expires_at = act.details["expires_at"]
+    return {
+        "amount_micros": act.details["each_micros"],
+        "currency": act.details["currency"],
+        "count": act.details["count"],
+        "expires_at": datetime.fromisoformat(expires_at) if expires_at is not None else None,
+        "credit_days": act.details["credit_days"],
+    }
+
+
+def _make(act: MoneyAct, actor: User) -> Made:
     batch, codes = create_batch(
-        batch_id=values["key"],
-        name=values["name"],
-        amount_micros=values["amount"],
-        currency=currency,
-        count=values["count"],
-        expires_at=values["expires_at"],
-        credit_days=values["credit_days"],
-        created_by_id=actor.pk,
+        batch_id=act.id, name=act.details["name"], created_by_id=actor.pk, **_batch_values(act)
     )
     after: dict[str, Any] = {"amount_micros": batch.amount_micros, "vouchers": len(codes)}
     if batch.expires_at is not None:
         after["expires_at"] = batch.expires_at.isoformat(timespec="seconds")
     if batch.credit_days is not None:
         after["credit_days"] = batch.credit_days
-    _record(batch, actor, "vouchers.add", values["reason"], after)
+    _record(batch, actor, VOUCHERS, act.reason, after)
     return batch, codes
 
 
-def make_for_operator(*, form: BatchForm, currency: str, actor: User) -> tuple[VoucherBatch, list[str]]:
-    """Make the vouchers that the filled form asks for, and return the batch with its codes, this once.
+@transaction.atomic
+def make_for_operator(*, form: BatchForm, currency: str, actor: User) -> Made | None:
+    """Make the vouchers that the filled form asks for, and return the batch with its codes, this once; None where
+    they are more than one operator may make alone: then another one is asked, who is shown the codes.
 
     Raises:
         Conflict: this form was sent before. Nothing was changed.
-        AmountTooPrecise, AmountOutOfRange, VoucherBatchInvalid
+        AmountTooPrecise, AmountOutOfRange, VoucherBatchInvalid, VoucherDatesInvalid
     """
-    try:
-        return _make(form.cleaned_data, currency, actor)
-    except IntegrityError as error:
-        if not is_duplicate(error):
-            raise
-        raise Conflict from error
+    act = _act(form, currency)
+    money_acts.lock(act, actor)
+    if pending_acts.exists(act_id=act.id):
+        raise Conflict
+    if money_acts.needs_second(act, actor):
+        check_batch(**_batch_values(act))
+        money_acts.ask(act, actor)
+        return None
+    made = _make(act, actor)
+    money_acts.note_alone(act, actor, act.amount_micros)
+    return made
+
+
+@transaction.atomic
+def confirm_vouchers(*, act_id: uuid.UUID, actor: User) -> Made:
+    """Make the vouchers that another operator asked for, and return the batch with its codes, this once.
+
+    Raises:
+        SecondOperatorNeeded: it is their own. PendingActDecided: somebody was first.
+        VoucherDatesInvalid: they would have expired by now. It stays open.
+    """
+    return _make(money_acts.open_for(act_id=act_id, actor=actor), actor)
 
 
 @transaction.atomic
@@ -112,7 +158,7 @@ def _record(batch: VoucherBatch, actor: User, act: str, reason: str, after: dict
     record_act(
         actor=actor,
         act=act,
-        object_kind=OBJECT_KIND,
+        object_kind=BATCH_KIND,
         object_id=batch.pk,
         object_name=batch.name,
         reason=reason,

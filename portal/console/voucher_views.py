@@ -6,7 +6,7 @@ import uuid
 from typing import cast
 
 from django.contrib import messages
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -15,14 +15,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import User
-from billing.errors import AmountOutOfRange, AmountTooPrecise, VoucherBatchInvalid
+from billing.errors import AmountOutOfRange, AmountTooPrecise, VoucherBatchInvalid, VoucherDatesInvalid
 from billing.selectors.payments import voucher_batches
+from portal.console import money_acts
 from portal.console.access import operators_only
 from portal.console.books_acts import ExplainForm
 from portal.console.pages import live
 from portal.console.pending_page import open_count
 from portal.console.price_views import CURRENCY
-from portal.console.voucher_page import BatchForm, find_batch, make_for_operator, void_for_operator
+from portal.console.voucher_page import BatchForm, Made, find_batch, make_for_operator, void_for_operator
 from portal.lib.clock import database_now
 from portal.lib.errors import Conflict
 
@@ -47,9 +48,10 @@ def vouchers(request: HttpRequest) -> HttpResponseBase:
 def voucher_new(request: HttpRequest) -> HttpResponseBase:
     """Makes a batch, and shows its codes: this once, for only their hashes are stored."""
     form = BatchForm(request.POST or None)
+    actor = cast(User, request.user)
     if request.method == "POST" and form.is_valid():
         try:
-            batch, codes = make_for_operator(form=form, currency=CURRENCY, actor=cast(User, request.user))
+            made = make_for_operator(form=form, currency=CURRENCY, actor=actor)
         except Conflict:
             messages.warning(
                 request, _("This form was sent before. Its codes were shown then, and are not shown again.")
@@ -57,11 +59,26 @@ def voucher_new(request: HttpRequest) -> HttpResponseBase:
             return redirect("console_vouchers")
         except (AmountTooPrecise, AmountOutOfRange) as error:
             form.add_error("amount", error.text())
-        except VoucherBatchInvalid as error:
+        except (VoucherBatchInvalid, VoucherDatesInvalid) as error:
             form.add_error(None, error.text())
         else:
-            return render(request, "console/voucher_codes.html", {"batch": batch, "codes": codes})
-    return render(request, "console/voucher_new.html", {"form": form, "currency": CURRENCY})
+            if made is not None:
+                return codes_page(request, made)
+            text = _("These are more than one operator may make alone: another one has to confirm it.")
+            messages.info(request, text)
+            return redirect("console_pending")
+    context = {
+        "form": form,
+        "currency": CURRENCY,
+        "alone_micros": money_acts.left_alone_micros(actor=actor, workspace_id=None),
+    }
+    return render(request, "console/voucher_new.html", context)
+
+
+def codes_page(request: HttpRequest, made: Made) -> HttpResponse:
+    """The codes of a batch, this once."""
+    batch, codes = made
+    return render(request, "console/voucher_codes.html", {"batch": batch, "codes": codes})
 
 
 @never_cache

@@ -324,8 +324,9 @@ VOICEPOOL: dict[str, Any] = {
     # Whether the clock has the preset voices speak a sample each, for the landing page.
     "PRESET_SAMPLES": env_bool("VOICEPOOL_PRESET_SAMPLES", True),
     "WELCOME_GPU_SECONDS": env_int("WELCOME_GPU_SECONDS", 300),
-    # Adjustments, refunds and credit limits above it need a second operator: 100 yuan.
+    # How much of one customer's money one operator may move alone within so many hours, all acts together: 100 yuan.
     "ADJUSTMENT_NEEDS_SECOND_MICROS": env_int("ADJUSTMENT_NEEDS_SECOND_MICROS", 100_000_000),
+    "ADJUSTMENT_WINDOW_HOURS": env_int("ADJUSTMENT_WINDOW_HOURS", 24),
     "OUTBOX": env_bool("VOICEPOOL_OUTBOX", False),
     "REQUESTS_PER_MINUTE": env_int("REQUESTS_PER_MINUTE", 300),
     "SUBMITS_PER_MINUTE": env_int("SUBMITS_PER_MINUTE", 120),

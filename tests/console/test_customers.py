@@ -182,12 +182,12 @@ def test_a_credit_limit_is_set_and_lowered_by_one_operator(
     def limit() -> int:
         return CreditAccount.objects.get(pk=alice_workspace.pk).credit_limit_micros
 
-    assert send(operator_client, alice_workspace, "credit-limit", amount="100") == 302
-    assert limit() == 100 * YUAN
+    assert send(operator_client, alice_workspace, "credit-limit", amount="40") == 302
+    assert limit() == 40 * YUAN
     # Above what one may do alone: nothing yet.
     assert send(operator_client, alice_workspace, "credit-limit", amount="5000") == 302
-    assert limit() == 100 * YUAN
-    assert PendingAct.objects.get().amount_micros == 5000 * YUAN
+    assert limit() == 40 * YUAN
+    assert PendingAct.objects.get(state="open").amount_micros == 5000 * YUAN
     assert send(operator_client, alice_workspace, "credit-limit", amount="0") == 302
     assert limit() == 0
 

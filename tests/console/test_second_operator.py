@@ -68,7 +68,8 @@ def test_what_is_above_the_limit_is_done_when_another_confirms_it(
 def test_the_limit_itself_is_within_it(operator: User, alice_workspace: Workspace) -> None:
     done = money_acts.do_or_ask(act=money_act(CREDIT, alice_workspace, 100), actor=operator)
     assert done is Outcome.DONE
-    assert not PendingAct.objects.exists()
+    noted = PendingAct.objects.get()
+    assert (noted.state, noted.counted_micros, noted.decided_by_id) == ("alone", 100 * YUAN, operator.pk)
 
 
 def test_nobody_confirms_their_own(
@@ -138,14 +139,27 @@ def test_what_cannot_be_done_any_more_stays_open(
     assert everything() == before
 
 
-def test_a_credit_limit_above_it_needs_two_and_lowering_it_one(
+def test_a_credit_limit_counts_by_how_much_it_is_changed(
     operator: User, second: User, alice_workspace: Workspace
 ) -> None:
     act_id = asked(CREDIT_LIMIT, alice_workspace, 1000, by=operator)
     money_acts.confirm(act_id=act_id, actor=second)
     assert CreditAccount.objects.get(pk=alice_workspace.pk).credit_limit_micros == 1000 * YUAN
-    lowered = money_acts.do_or_ask(act=money_act(CREDIT_LIMIT, alice_workspace, 500), actor=operator)
-    assert lowered is Outcome.DONE
+    # A little less, and a little more again: a hundred together.
+    for yuan in (970, 1040):
+        changed = money_act(CREDIT_LIMIT, alice_workspace, yuan)
+        assert money_acts.do_or_ask(act=changed, actor=operator) is Outcome.DONE
+        # The same form once more, also where the limit is another one by now.
+        assert money_acts.do_or_ask(act=changed, actor=operator) is Outcome.BEFORE
+    # Neither more nor less without a second one.
+    for yuan in (1041, 1039, 0):
+        asked(CREDIT_LIMIT, alice_workspace, yuan, by=operator)
+    assert CreditAccount.objects.get(pk=alice_workspace.pk).credit_limit_micros == 1040 * YUAN
+    # To what it is already is no change.
+    same = money_act(CREDIT_LIMIT, alice_workspace, 1040)
+    before = everything()
+    assert money_acts.do_or_ask(act=same, actor=operator) is Outcome.BEFORE
+    assert everything() == before
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ import pytest
 from django.db import transaction
 
 from accounts.models import Workspace
-from billing.models import CreditAccount, GrantKind, Invoice, Subscription
+from billing.models import CreditAccount, GrantKind, Invoice, PlanChange, Subscription
 from billing.selectors.invoices import receivables
 from billing.services.included import grant_included
 from billing.services.invoice_run import close_due_periods
+from billing.services.plan_changes import carry_out_plan_changes
+from billing.services.plans import change_plan
 from tests.billing.books import assert_books_agree
 from tests.billing.invoicing.months import YUAN, money
 from tests.billing.payers import make_workspace
@@ -73,6 +75,19 @@ def test_nothing_is_included_for_a_workspace_that_is_gone(moved_clock: MovedCloc
     subscribed(workspace_id, plan(0, included_gpu_seconds=100), september(1))
     Workspace.objects.filter(pk=workspace_id).delete()
     assert grant_included(workspace_id=workspace_id) == 0
+
+
+def test_a_plan_that_waits_for_the_next_month_never_begins(moved_clock: MovedClock) -> None:
+    moved_clock.to(september(20))
+    workspace_id = make_workspace()
+    money(workspace_id, 100 * YUAN, GrantKind.PAID)
+    subscribed(workspace_id, plan(30 * YUAN, included_gpu_seconds=9), september(1))
+    assert change_plan(workspace_id=workspace_id, plan_version=plan(10 * YUAN)) is not None
+    Workspace.objects.filter(pk=workspace_id).delete()
+    moved_clock.to(datetime(2031, 10, 2, tzinfo=UTC))
+    assert carry_out_plan_changes() == 0
+    assert Subscription.objects.get(workspace_id=workspace_id).ends_at == september(20)
+    assert PlanChange.objects.get().state == "replaced"
 
 
 def test_a_deletion_that_is_not_committed_ends_nothing(moved_clock: MovedClock) -> None:
