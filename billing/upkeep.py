@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from billing.services.grants import expire_grants
 from billing.services.inbox import work_inbox
+from billing.services.inbox_retention import delete_old_events
 from billing.services.payment_asking import ask_open_payments, run_automatic_top_ups
 from billing.services.payment_refunds import ask_open_refunds
 from billing.services.plan_changes import carry_out_plan_changes
@@ -22,6 +23,7 @@ STEPS: tuple[tuple[Callable[[], int], int], ...] = (
     (run_automatic_top_ups, 10),
     (carry_out_plan_changes, 10),
     (expire_grants, 60),
+    (delete_old_events, 300),
 )
 
 

@@ -163,6 +163,9 @@ class ProviderEvent(models.Model):
             models.Index(
                 fields=["received_at"], condition=Q(processed_at__isnull=True), name="provider_event_open"
             ),
+            models.Index(
+                fields=["processed_at"], condition=Q(processed_at__isnull=False), name="provider_event_done"
+            ),
         ]
 
 

@@ -125,8 +125,8 @@ class MoneyPage:
 
 
 def open_difference_count() -> int:
-    """How many differences nobody has explained."""
-    return Difference.objects.filter(explained_at__isnull=True).count()
+    """How many differences stand that nobody has explained."""
+    return Difference.objects.filter(explained_at__isnull=True, gone_at__isnull=True).count()
 
 
 def read_money(*, now: datetime) -> MoneyPage:
@@ -168,7 +168,9 @@ def _names(workspaces: list[uuid.UUID]) -> dict[uuid.UUID, str]:
 
 def _differences() -> list[DifferenceRow]:
     titles = {check.name: check.title for check in (*CHECKS, *pool.CHECKS)}
-    unexplained = Difference.objects.filter(explained_at__isnull=True).select_related("reconciliation")
+    unexplained = Difference.objects.filter(explained_at__isnull=True, gone_at__isnull=True).select_related(
+        "reconciliation"
+    )
     return [
         DifferenceRow(difference, titles.get(difference.check_name, difference.check_name))
         for difference in unexplained.order_by("-pk")[:DIFFERENCES_LISTED]

@@ -305,6 +305,8 @@ PAYMENTS: dict[str, Any] = {
     # In whole units of the account's currency.
     "TOP_UP_MINIMUM": env_int("TOP_UP_MINIMUM", 10),
     "TOP_UP_MAXIMUM": env_int("TOP_UP_MAXIMUM", 100_000),
+    # How long messages of providers are kept that were worked on.
+    "EVENTS_KEPT_DAYS": env_int("PROVIDER_EVENTS_KEPT_DAYS", 400),
     "AUTOMATIC_TOP_UP_COOLDOWN_S": env_int("AUTOMATIC_TOP_UP_COOLDOWN_S", 3600),
     "STRIPE_SECRET_KEY": env_text("STRIPE_SECRET_KEY", ""),
     # Several while the secret is being changed.

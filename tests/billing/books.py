@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from django.db import connections
+from django.db import connection, connections
 from django.db.models import Sum
 
 from billing.models import (
@@ -20,8 +20,10 @@ from billing.models import (
     LedgerAccount,
     LedgerEntry,
     LedgerTransaction,
+    TransactionKind,
 )
 from billing.services import grants
+from billing.services.ledger import AlreadyPosted, BalanceTooLow
 
 Outcome = TypeVar("Outcome")
 
@@ -43,6 +45,44 @@ def total(workspace_id: uuid.UUID, account: LedgerAccount) -> int:
     """What the entries of one account add up to."""
     entries = LedgerEntry.objects.filter(transaction__workspace_id=workspace_id, account=account)
     return entries.aggregate(total=Sum("amount_micros"))["total"] or 0
+
+
+def post(
+    *,
+    workspace_id: uuid.UUID,
+    kind: TransactionKind,
+    idempotency_key: str,
+    entries: Mapping[LedgerAccount, int],
+    job_id: uuid.UUID | None = None,
+) -> uuid.UUID:
+    """Write one transaction by the function of the database that all others stand on, and return its id.
+
+    Raises:
+        BalanceTooLow, AlreadyPosted
+    """
+    posted_id = uuid.uuid4()
+    written = [(account.value, amount) for account, amount in entries.items() if amount]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT billing_post(%s, %s, %s, %s, %s, %s, %s, %s::varchar[], %s::bigint[])",
+            [
+                posted_id,
+                workspace_id,
+                kind,
+                idempotency_key,
+                job_id,
+                entries.get(LedgerAccount.AVAILABLE, 0),
+                entries.get(LedgerAccount.HELD, 0),
+                [account for account, _ in written],
+                [amount for _, amount in written],
+            ],
+        )
+        (outcome,) = cursor.fetchone()
+    if outcome == "balance_too_low":
+        raise BalanceTooLow
+    if outcome == "already_posted":
+        raise AlreadyPosted
+    return posted_id
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,9 @@ def signs_up_and_pays(life: Life) -> None:
 def takes_a_plan(life: Life, fee: int, *, included_gpu_seconds: int = 0) -> PlanVersion:
     version = plan(fee * YUAN, included_gpu_seconds=included_gpu_seconds)
     page = client_of(life.user).post(
-        reverse("plan_change", args=[version.plan.code]), {"version": str(version.pk)}, follow=True
+        reverse("plan_change", args=[version.plan.code]),
+        {"version": str(version.pk), "begins": "now"},
+        follow=True,
     )
     assert f"The plan is “{version.plan.name}” from now on." in text_of(page)
     return version

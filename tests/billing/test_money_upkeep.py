@@ -14,7 +14,7 @@ from billing import upkeep
 from billing.errors import PaymentProviderUnknown
 from billing.models import CreditGrant, GrantKind, PaymentState, ProviderEvent
 from billing.payments import registry
-from billing.services import grants, payment_methods
+from billing.services import grants, inbox_retention, payment_methods
 from billing.services.automatic_top_up import set_up
 from billing.services.payment_asking import run_automatic_top_ups
 from billing.services.payment_refunds import refund_payment
@@ -155,3 +155,34 @@ def test_without_the_embedded_stack_there_are_no_test_payments(db: None, setting
     with pytest.raises(PaymentProviderUnknown):
         decide_test_payment(workspace_id=make_workspace(), payment_id=uuid.uuid4(), succeeds=True)
     assert Client().post("/billing/webhooks/test").status_code == 404
+
+
+def test_messages_that_were_worked_on_go_after_their_time_and_others_never(
+    db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def came(event_id: str, *, days_ago: int, worked_on: bool) -> None:
+        event = ProviderEvent.objects.create(provider="stripe", event_id=event_id, kind="x")
+        moment = now() - timedelta(days=days_ago)
+        ProviderEvent.objects.filter(pk=event.pk).update(
+            received_at=moment,
+            processed_at=moment if worked_on else None,
+            next_try_at=None if worked_on else now() + timedelta(days=1),
+        )
+
+    def kept() -> list[str]:
+        return list(ProviderEvent.objects.order_by("event_id").values_list("event_id", flat=True))
+
+    for days_ago in (399, 401, 402):
+        came(f"done-{days_ago}", days_ago=days_ago, worked_on=True)
+        came(f"open-{days_ago}", days_ago=days_ago, worked_on=False)
+    still_open = ["open-399", "open-401", "open-402"]
+    monkeypatch.setattr(inbox_retention, "DELETED_AT_ONCE", 1)
+    # The oldest first, some at a time, by the clock.
+    assert inbox_retention.delete_old_events() == 1
+    assert kept() == ["done-399", "done-401", *still_open]
+    run_steps(0)
+    assert kept() == ["done-399", *still_open]
+    assert inbox_retention.delete_old_events() == 0
+    settings.PAYMENTS = {**settings.PAYMENTS, "EVENTS_KEPT_DAYS": 1}
+    run_steps(0)
+    assert kept() == still_open

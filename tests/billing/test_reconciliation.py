@@ -12,12 +12,13 @@ from django.db import connection, transaction
 
 from billing.errors import DifferenceNotFound
 from billing.models import Difference, Reconciliation, UsageRecord
+from billing.reconciliation import checks
 from billing.reconciliation.checks import CHECKS
-from billing.services import holds
+from billing.services import holds, reconciliation
 from billing.services.reconciliation import explain_difference
 from portal.books import reconcile_books, reconcile_yesterday
 from portal.lib.clock import now
-from tests.billing.books import all_books, grant
+from tests.billing.books import all_books, at_once, grant
 from tts.selectors.reconciliation import CHECKS as POOL_CHECKS
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -179,6 +180,104 @@ def test_a_difference_is_explained_once(books: uuid.UUID) -> None:
         explain_difference(difference_id=difference.pk, explanation="again")
     difference.refresh_from_db()
     assert difference.explanation == "a test"
+
+
+def alerts() -> list[tuple[str, int, int]]:
+    standing = Difference.objects.filter(explained_at__isnull=True, gone_at__isnull=True)
+    return list(standing.order_by("pk").values_list("check_name", "expected", "actual"))
+
+
+def too_much(micros: int) -> None:
+    """The balance says so much more than the ledger."""
+    tampered("UPDATE billing_creditaccount SET available_micros = available_micros + %s", micros)
+
+
+TOO_MUCH = ("balances_are_the_ledgers", "credit_is_what_is_left_of_grants")
+
+
+def test_what_stands_is_one_alert_until_it_is_gone(
+    books: uuid.UUID, caplog: pytest.LogCaptureFixture
+) -> None:
+    too_much(7)
+    first = reconcile_books(day=None)
+    found = alerts()
+    assert tuple(name for name, _expected, _actual in found) == TOO_MUCH
+    assert [actual - expected for _name, expected, actual in found] == [7, 7]
+    # Another run, also of another scope: the same differences, and told once.
+    again = reconcile_books(day=now().astimezone(UTC).date())
+    assert (first.differences, again.differences) == (2, 2)
+    assert alerts() == found
+    assert Difference.objects.count() == 2
+    assert [record.message for record in caplog.records].count("books_differ") == 1
+    # A run over another day did not look for it.
+    reconcile_books(day=now().date() - timedelta(days=400))
+    assert alerts() == found
+    too_much(-7)
+    reconcile_books(day=None)
+    assert alerts() == []
+    # Back again it is another one.
+    too_much(7)
+    reconcile_books(day=None)
+    assert alerts() == found
+    assert Difference.objects.count() == 4
+    assert [record.message for record in caplog.records].count("books_differ") == 2
+
+
+def test_what_was_explained_stays_so_while_its_numbers_do(books: uuid.UUID) -> None:
+    too_much(7)
+    reconcile_books(day=None)
+    for difference in Difference.objects.all():
+        explain_difference(difference_id=difference.pk, explanation="seven micros of a test")
+    reconcile_books(day=None)
+    assert alerts() == []
+    assert Difference.objects.count() == 2
+    too_much(1)
+    reconcile_books(day=None)
+    assert [actual - expected for _name, expected, actual in alerts()] == [8, 8]
+    assert set(Difference.objects.values_list("explanation", flat=True)) == {""}
+
+
+def test_a_difference_that_is_gone_cannot_be_explained(books: uuid.UUID) -> None:
+    too_much(7)
+    reconcile_books(day=None)
+    too_much(-7)
+    reconcile_books(day=None)
+    with pytest.raises(DifferenceNotFound):
+        explain_difference(difference_id=Difference.objects.latest("pk").pk, explanation="late")
+
+
+def test_of_more_than_are_listed_none_is_taken_for_gone(
+    books: uuid.UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tampered("UPDATE billing_hold SET captured_micros = captured_micros - 1")
+    reconcile_books(day=None)
+    before = Difference.objects.filter(check_name="holds_are_settled_as_posted", gone_at=None).count()
+    assert before == 3
+    monkeypatch.setattr(checks, "LISTED", 1)
+    assert reconcile_books(day=None).differences >= 3
+    assert Difference.objects.filter(check_name="holds_are_settled_as_posted", gone_at=None).count() == 3
+
+
+def test_findings_and_the_end_of_a_run_are_one_commit(
+    books: uuid.UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    too_much(7)
+
+    def breaks(_run: Reconciliation, _outcomes: object) -> None:
+        raise RuntimeError("the database was killed")
+
+    monkeypatch.setattr(reconciliation, "_end_those_gone", breaks)
+    with pytest.raises(RuntimeError):
+        reconcile_books(day=None)
+    assert not Difference.objects.exists()
+    assert Reconciliation.objects.get().finished_at is None
+
+
+def test_two_runs_at_once_make_one_alert_of_each_difference(books: uuid.UUID) -> None:
+    too_much(7)
+    runs = at_once(4, lambda _number: reconcile_books(day=None).differences)
+    assert runs == [2, 2, 2, 2]
+    assert len(alerts()) == Difference.objects.count() == 2
 
 
 def test_every_check_of_the_books_has_something_wrong_to_find() -> None:
