@@ -10,8 +10,6 @@ from typing import Any
 
 from tts.engine.errors import EngineError
 
-HOME_VARIABLE = "COSYVOICE_HOME"
-MODEL_VARIABLE = "COSYVOICE_MODEL_DIR"
 # CosyVoice itself cuts Chinese at 80 characters and other text at 80 tokens.
 PIECE_CHARACTERS = 80
 
@@ -61,8 +59,8 @@ class CosyVoiceSettings:
                 raise EngineError("setting_wrong", f"The setting {name} must be a {wanted.__name__}.")
         settings = cls(
             **{
-                "home": os.environ.get(HOME_VARIABLE, ""),
-                "model_dir": os.environ.get(MODEL_VARIABLE, ""),
+                "home": os.environ.get("COSYVOICE_HOME", ""),
+                "model_dir": os.environ.get("COSYVOICE_MODEL_DIR", ""),
                 **given,
             }
         )
@@ -70,7 +68,7 @@ class CosyVoiceSettings:
         return settings
 
     def _refuse_what_is_wrong(self) -> None:
-        for name, variable in (("home", HOME_VARIABLE), ("model_dir", MODEL_VARIABLE)):
+        for name, variable in (("home", "COSYVOICE_HOME"), ("model_dir", "COSYVOICE_MODEL_DIR")):
             folder = str(getattr(self, name))
             if not folder:
                 raise EngineError("setting_wrong", f"Set {name} or {variable} to a folder.")
