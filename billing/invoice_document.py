@@ -113,9 +113,13 @@ def has_chinese_font() -> bool:
 def _context(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
     zone = invoice.time_zone
     corrected = invoice.corrects
+    is_note = invoice.kind == InvoiceKind.CREDIT_NOTE
+    # A credit note says what goes back: what stands on a month's with an invoice's signs is turned round.
+    sign = -1 if is_note and corrected is None else 1
     return {
         "invoice": invoice,
-        "is_note": invoice.kind == InvoiceKind.CREDIT_NOTE,
+        "is_note": is_note,
+        "is_of_month": corrected is None,
         "number": number_text(invoice.series, invoice.number),
         "corrects": number_text(corrected.series, corrected.number) if corrected is not None else "",
         "seller": invoice.parties.get("seller", {}),
@@ -125,12 +129,13 @@ def _context(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
         "issued": local_day(invoice.finalized_at, zone) if invoice.finalized_at else None,
         "due_on": local_day(invoice.due_at, zone) if invoice.due_at and invoice.due_micros else None,
         "rate": f"{invoice.tax_rate_basis_points / 100:g}",
-        "lines": [_line(line, invoice.currency) for line in lines],
+        "lines": [_line(line, invoice.currency, sign) for line in lines],
         "amounts": {
-            name: money_exact(getattr(invoice, f"{name}_micros"), invoice.currency)
-            for name in ("fee", "usage", "net", "tax", "total", "due")
+            name: money_exact(sign_of * getattr(invoice, f"{name}_micros"), invoice.currency)
+            for sign_of, names in ((sign, ("fee", "usage")), (1, ("net", "tax", "total", "due")))
+            for name in names
         },
-        "discount": money_exact(-invoice.discount_micros, invoice.currency)
+        "discount": money_exact(-sign * invoice.discount_micros, invoice.currency)
         if invoice.discount_micros
         else "",
         "prepaid": money_exact(-invoice.prepaid_micros, invoice.currency),
@@ -139,11 +144,11 @@ def _context(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
     }
 
 
-def _line(line: InvoiceLine, currency: str) -> dict[str, Any]:
+def _line(line: InvoiceLine, currency: str, sign: int) -> dict[str, Any]:
     return {
         "kind": line.get_kind_display(),
         "what": line.description or line.device_class,
         "day": line.day,
         "seconds": f"{line.gpu_ms / 1000:,.3f}" if line.gpu_ms else "",
-        "amount": money_exact(line.amount_micros, currency),
+        "amount": money_exact(sign * line.amount_micros, currency),
     }

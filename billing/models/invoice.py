@@ -44,8 +44,12 @@ class InvoiceState(models.TextChoices):
 
 
 class Invoice(models.Model):
-    """Amounts are micros of `currency`, each the sum of what the ledger moved; fee and tax are whole cents
-    (billing.invoicing). Those of a credit note say what goes back, and are positive.
+    """The document of a month, which corrects none, or a credit note that corrects one.
+
+    Amounts are micros of `currency`, each the sum of what the ledger moved; fee and tax are whole cents
+    (billing.invoicing). A month in which more was given back than charged ends in a credit note: its lines, fee, usage
+    and discount are signed as an invoice's. Net, tax and total of every credit note say what goes back: no total is
+    negative.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -55,7 +59,7 @@ class Invoice(models.Model):
     # Gapless within a series; given when it is finalized.
     number = models.PositiveBigIntegerField(null=True)
     series = models.CharField(max_length=12, default="", blank=True)
-    # The invoice that a credit note corrects, and why.
+    # The invoice that a credit note corrects, and why; a month's own document corrects none by name.
     corrects = models.ForeignKey("self", on_delete=models.PROTECT, related_name="credit_notes", null=True)
     reason = models.CharField(max_length=300, blank=True)
     # [start, end) as instants, computed once, in the zone that the workspace had then.
@@ -92,8 +96,8 @@ class Invoice(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["workspace_id", "period_start"],
-                condition=Q(kind="invoice"),
-                name="one_invoice_per_period",
+                condition=Q(corrects__isnull=True),
+                name="one_document_per_period",
             ),
             models.UniqueConstraint(
                 fields=["series", "number"], condition=Q(number__isnull=False), name="invoice_number_once"
@@ -101,6 +105,9 @@ class Invoice(models.Model):
             models.CheckConstraint(
                 condition=Q(state="draft", number__isnull=True) | Q(state="final", number__isnull=False),
                 name="final_invoices_have_numbers",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="draft") | Q(total_micros__gte=0), name="final_total_not_negative"
             ),
             models.CheckConstraint(
                 condition=Q(paid_micros__gte=0) & Q(paid_micros__lte=F("due_micros")),

@@ -220,13 +220,14 @@ CHECKS = (
     Check(
         name="invoices_are_their_lines",
         title=_("Every invoice's fee and usage, less its discount, are the sum of its lines"),
-        counted="SELECT COUNT(*) FROM billing_invoice WHERE kind = 'invoice'",
+        counted="SELECT COUNT(*) FROM billing_invoice WHERE corrects_id IS NULL",
         differing="""
             SELECT i.id::text, COALESCE(l.amount, 0), i.fee_micros + i.usage_micros - i.discount_micros
             FROM billing_invoice i LEFT JOIN (
                 SELECT invoice_id, SUM(amount_micros) AS amount FROM billing_invoiceline GROUP BY invoice_id
             ) AS l ON l.invoice_id = i.id
-            WHERE i.kind = 'invoice' AND i.fee_micros + i.usage_micros - i.discount_micros <> COALESCE(l.amount, 0)""",
+            WHERE i.corrects_id IS NULL
+                AND i.fee_micros + i.usage_micros - i.discount_micros <> COALESCE(l.amount, 0)""",
     ),
 )
 

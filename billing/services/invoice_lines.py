@@ -29,7 +29,7 @@ _SAID_BEFORE = """
 CROSS JOIN LATERAL (
     SELECT line.kind, line.day, line.device_class, line.gpu_ms, line.audio_ms, line.amount_micros
     FROM billing_invoice before JOIN billing_invoiceline line ON line.invoice_id = before.id
-    WHERE before.workspace_id = draft.workspace_id AND before.kind = 'invoice' AND before.state = 'final'
+    WHERE before.workspace_id = draft.workspace_id AND before.corrects_id IS NULL AND before.state = 'final'
         AND before.period_end >= %(late_from)s AND line.day BETWEEN %(late_from)s AND %(last_day)s
     OFFSET 0
 ) AS said

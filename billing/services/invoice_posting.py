@@ -13,7 +13,7 @@ from django.db import connection
 
 from accounts.selectors.people import workspace_names
 from billing.invoicing.numbers import series_of
-from billing.models import GRANT_PRIORITY, BillingProfile, GrantKind, InvoiceKind, InvoiceSeries
+from billing.models import GRANT_PRIORITY, BillingProfile, GrantKind, Invoice, InvoiceKind, InvoiceSeries
 from billing.services.invoice_lines import DraftOf
 
 _THESE = "WHERE invoice.id = ANY(%(invoices)s::uuid[])"
@@ -22,20 +22,21 @@ SELECT billing_charge_invoice(
     invoice.workspace_id, invoice.fee_micros, 'fee', 'invoice-fee:' || invoice.id, 'revenue'
 ) FROM billing_invoice invoice {_THESE} AND invoice.fee_micros > 0
 """  # noqa: S608 - put together of constants
-# A tax that is contained in the prices was taken with them.
+# A tax that is contained in the prices was taken with them; that of a credit note goes back.
 _TAKE_TAXES = f"""
-SELECT CASE WHEN invoice.tax_micros > 0 THEN billing_charge_invoice(
+SELECT CASE invoice.kind WHEN 'invoice' THEN billing_charge_invoice(
     invoice.workspace_id, invoice.tax_micros, 'tax', 'invoice-tax:' || invoice.id, 'tax'
 ) ELSE billing_add_grant(
-    gen_random_uuid(), invoice.workspace_id, 'paid', -invoice.tax_micros, %(paid_priority)s, NULL, 'tax',
+    gen_random_uuid(), invoice.workspace_id, 'paid', invoice.tax_micros, %(paid_priority)s, NULL, 'tax',
     'invoice-tax:' || invoice.id, 'tax', ''
 ) END FROM billing_invoice invoice {_THESE} AND invoice.tax_micros <> 0 AND NOT invoice.tax_inclusive
 """  # noqa: S608 - put together of constants
 # What is owed for speech after the period is looked up only where anything is owed.
 _SETTLE = """
 UPDATE billing_invoice invoice SET
-    due_micros = GREATEST(debt.owed - debt.newer, 0),
-    prepaid_micros = invoice.total_micros - GREATEST(debt.owed - debt.newer, 0)
+    due_micros = CASE invoice.kind WHEN 'invoice' THEN GREATEST(debt.owed - debt.newer, 0) ELSE 0 END,
+    prepaid_micros = invoice.total_micros
+        - CASE invoice.kind WHEN 'invoice' THEN GREATEST(debt.owed - debt.newer, 0) ELSE 0 END
 FROM (
     SELECT mine.id, older.owed, CASE WHEN older.owed <= 0 THEN 0 ELSE (
         SELECT COALESCE(SUM(record.charged_micros - covered.amount), 0)
@@ -89,10 +90,14 @@ def finalize(drafts: Sequence[DraftOf], moment: datetime) -> None:
             if any(outcome != "posted" for (outcome,) in cursor.fetchall()):
                 raise RuntimeError("a draft's fee or tax was posted before")
         cursor.execute(_SETTLE, values)
-    _number(drafts, moment)
+    kinds = dict(Invoice.objects.filter(pk__in=values["invoices"]).values_list("pk", "kind"))
+    for kind in (InvoiceKind.INVOICE, InvoiceKind.CREDIT_NOTE):
+        of_kind = [draft for draft in drafts if kinds[draft.invoice_id] == kind]
+        if of_kind:
+            _number(of_kind, kind, moment)
 
 
-def _number(drafts: Sequence[DraftOf], moment: datetime) -> None:
+def _number(drafts: Sequence[DraftOf], kind: InvoiceKind, moment: datetime) -> None:
     workspace_ids = [draft.workspace_id for draft in drafts]
     profiles = BillingProfile.objects.in_bulk(workspace_ids)
     names = workspace_names(workspace_ids)
@@ -101,8 +106,8 @@ def _number(drafts: Sequence[DraftOf], moment: datetime) -> None:
     for workspace_id in workspace_ids:
         profile = profiles.get(workspace_id) or BillingProfile(workspace_id=workspace_id)
         parties.append(json.dumps(parties_of(profile, names.get(workspace_id, ""))))
-        due.append(moment + timedelta(days=profile.payment_days))
-    series, last = next_numbers(InvoiceKind.INVOICE, moment, count=len(drafts))
+        due.append(moment + timedelta(days=profile.payment_days) if kind == InvoiceKind.INVOICE else None)
+    series, last = next_numbers(kind, moment, count=len(drafts))
     with connection.cursor() as cursor:
         cursor.execute(
             _NUMBER,

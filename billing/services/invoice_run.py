@@ -30,7 +30,7 @@ SELECT account.workspace_id FROM billing_creditaccount account
 WHERE (%(moment)s AT TIME ZONE account.time_zone)::date > %(last_day)s
     AND NOT EXISTS (
         SELECT 1 FROM billing_invoice invoice
-        WHERE invoice.workspace_id = account.workspace_id AND invoice.kind = 'invoice' AND invoice.state = 'final'
+        WHERE invoice.workspace_id = account.workspace_id AND invoice.corrects_id IS NULL AND invoice.state = 'final'
             AND invoice.period_end > %(first_day)s::date - 3
             AND (invoice.period_end AT TIME ZONE invoice.time_zone)::date > %(last_day)s
     ) AND (

@@ -4,6 +4,7 @@ The wallet, the ledger and the invoice agree because they are one transaction un
 
 - usage was taken from the wallet when it was spoken; the lines say what was taken, and what was given back since;
 - `discount` is what included, promotional and voucher credit covered of that; `net` is the rest with the fee;
+- a month in which more was given back than charged is a credit note, whose net, tax and total say what goes back;
 - the fee, and a tax that comes on top, are taken now, from paid credit alone, and what that does not cover is owed;
 - `due` is what is owed now: what the wallet owes, less what is due on older invoices, less what was charged for speech
   after the period and covered by no credit. `prepaid` is the rest of the total; negative where more is owed than the
@@ -127,9 +128,8 @@ def _months(workspace_ids: Sequence[uuid.UUID], month: date, at: datetime) -> li
     newest: dict[uuid.UUID, Invoice] = {}
     drafts: dict[tuple[uuid.UUID, date], uuid.UUID] = {}
     first_day = month.replace(day=1)
-    for invoice in Invoice.objects.filter(workspace_id__in=workspace_ids, kind=InvoiceKind.INVOICE).order_by(
-        "period_end"
-    ):
+    of_months = Invoice.objects.filter(workspace_id__in=workspace_ids, corrects=None)
+    for invoice in of_months.order_by("period_end"):
         if invoice.state == InvoiceState.FINAL:
             newest[invoice.workspace_id] = invoice
         else:
@@ -166,7 +166,7 @@ def _covers(newest: Invoice, period: Period) -> bool:
 def _final_of(found: _Month) -> Invoice:
     """The final invoice of the month. Raises LaterPeriodInvoiced where there is none, and cannot be any more."""
     for invoice in Invoice.objects.filter(
-        workspace_id=found.account.pk, kind=InvoiceKind.INVOICE, state=InvoiceState.FINAL
+        workspace_id=found.account.pk, corrects=None, state=InvoiceState.FINAL
     ).order_by("-period_end"):
         if _month_of_invoice(invoice) == found.period.first_day:
             return invoice
@@ -213,9 +213,9 @@ WHERE invoice_id = ANY(%s::uuid[]) GROUP BY 1, 2
 """
 _STORE_SUMS = """
 UPDATE billing_invoice invoice SET fee_micros = sums.fee, usage_micros = sums.usage, discount_micros = sums.discount,
-    net_micros = sums.net, tax_micros = sums.tax, total_micros = sums.net + sums.tax
-FROM unnest(%s::uuid[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
-    AS sums (id, fee, usage, discount, net, tax)
+    net_micros = sums.net, tax_micros = sums.tax, total_micros = sums.net + sums.tax, kind = sums.kind
+FROM unnest(%s::uuid[], %s::varchar[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
+    AS sums (id, kind, fee, usage, discount, net, tax)
 WHERE invoice.id = sums.id
 """
 
@@ -228,15 +228,18 @@ def _write_sums(invoices: Sequence[Invoice]) -> set[uuid.UUID]:
         for invoice_id, kind, amount in cursor.fetchall():
             sums.setdefault(invoice_id, {})[kind] = amount
         rows = [_sums_of(invoice, sums[invoice.pk]) for invoice in invoices if invoice.pk in sums]
-        cursor.execute(_STORE_SUMS, [list(column) for column in zip(*rows, strict=True)] or [[]] * 6)
+        cursor.execute(_STORE_SUMS, [list(column) for column in zip(*rows, strict=True)] or [[]] * 7)
     return {invoice.pk for invoice in invoices} - set(sums)
 
 
-def _sums_of(invoice: Invoice, by_kind: dict[str, int]) -> tuple[uuid.UUID, int, int, int, int, int]:
+def _sums_of(invoice: Invoice, by_kind: dict[str, int]) -> tuple[uuid.UUID, str, int, int, int, int, int]:
     fee = by_kind.get(LineKind.FEE, 0)
     usage = by_kind.get(LineKind.USAGE, 0) + by_kind.get(LineKind.REFUND, 0)
     discount = -by_kind.get(LineKind.DISCOUNT, 0)
     amount = fee + usage - discount
-    tax = tax_on(amount, rate_basis_points=invoice.tax_rate_basis_points, inclusive=invoice.tax_inclusive)
-    net = amount - tax if invoice.tax_inclusive else amount
-    return invoice.pk, fee, usage, discount, net, tax
+    kind = InvoiceKind.INVOICE if amount >= 0 else InvoiceKind.CREDIT_NOTE
+    tax = tax_on(
+        abs(amount), rate_basis_points=invoice.tax_rate_basis_points, inclusive=invoice.tax_inclusive
+    )
+    net = abs(amount) - tax if invoice.tax_inclusive else abs(amount)
+    return invoice.pk, kind.value, fee, usage, discount, net, tax

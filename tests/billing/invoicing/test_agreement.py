@@ -114,7 +114,7 @@ class World:
             refund_part(job_id=job_id, amount_micros=left, idempotency_key=str(uuid.uuid4()), reason="noise")
 
     def take_note(self, amount: int) -> None:
-        invoice = self.invoices().order_by("-total_micros").first()
+        invoice = self.invoices().filter(kind=InvoiceKind.INVOICE).order_by("-total_micros").first()
         if invoice is None or invoice.total_micros <= 0:
             return
         with contextlib.suppress(CreditNoteTooHigh):
@@ -139,7 +139,8 @@ class World:
             close_month(workspace_id=self.workspace_id, month=month, at=LATER)
 
     def invoices(self) -> Any:
-        return Invoice.objects.filter(workspace_id=self.workspace_id, kind=InvoiceKind.INVOICE)
+        """The documents of months: invoices, and notes of those in which more was given back than charged."""
+        return Invoice.objects.filter(workspace_id=self.workspace_id, corrects=None)
 
 
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
@@ -224,26 +225,31 @@ def each_invoice_adds_up(invoices: Any, *, rate: int, inclusive: bool) -> None:
     for invoice in invoices:
         amount = invoice.fee_micros + invoice.usage_micros - invoice.discount_micros
         assert summed(invoice.lines, "amount_micros") == amount
-        assert invoice.total_micros == invoice.net_micros + invoice.tax_micros
-        assert invoice.total_micros == amount + (0 if inclusive else invoice.tax_micros)
-        exact = amount * rate / ((10_000 + rate) if inclusive else 10_000)
+        assert invoice.kind == (InvoiceKind.INVOICE if amount >= 0 else InvoiceKind.CREDIT_NOTE)
+        assert invoice.total_micros == invoice.net_micros + invoice.tax_micros >= 0
+        assert invoice.total_micros == abs(amount) + (0 if inclusive else invoice.tax_micros)
+        exact = abs(amount) * rate / ((10_000 + rate) if inclusive else 10_000)
         assert abs(invoice.tax_micros - exact) <= 5_001
         assert invoice.tax_micros % 10_000 == 0
         assert invoice.total_micros == invoice.prepaid_micros + invoice.due_micros
         assert 0 <= invoice.paid_micros <= invoice.due_micros
-    numbers = sorted(invoices.values_list("number", flat=True))
+    numbers = sorted(invoices.filter(kind=InvoiceKind.INVOICE).values_list("number", flat=True))
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True
 
 
 def the_money_is_where_the_invoices_say(world: World, invoices: Any, *, inclusive: bool) -> None:
     """What the platform earned is what invoices say less what notes gave back; and what of it is not covered by credit
     is owed: exactly what is due on the invoices."""
-    notes = Invoice.objects.filter(workspace_id=world.workspace_id, kind=InvoiceKind.CREDIT_NOTE)
-    totals = summed(invoices, "total_micros") + summed(invoices, "discount_micros")
+    notes = Invoice.objects.filter(workspace_id=world.workspace_id, corrects__isnull=False)
+    went_back = invoices.filter(kind=InvoiceKind.CREDIT_NOTE)
+    invoiced = invoices.filter(kind=InvoiceKind.INVOICE)
+    totals = summed(invoiced, "total_micros") - summed(went_back, "total_micros")
+    totals += summed(invoices, "discount_micros")
     earned = total(world.workspace_id, LedgerAccount.REVENUE)
     taxes = total(world.workspace_id, LedgerAccount.TAX)
     assert earned + taxes == totals - summed(notes, "total_micros")
-    assert taxes == (0 if inclusive else summed(invoices, "tax_micros") - summed(notes, "tax_micros"))
+    tax = summed(invoiced, "tax_micros") - summed(went_back, "tax_micros") - summed(notes, "tax_micros")
+    assert taxes == (0 if inclusive else tax)
     account = CreditAccount.objects.get(pk=world.workspace_id)
     credit_used = summed(
         CreditGrant.objects.filter(workspace_id=world.workspace_id), "amount_micros"

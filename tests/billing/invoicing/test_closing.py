@@ -25,8 +25,6 @@ from billing.models import (
 )
 from billing.services.invoice_run import close_due_periods
 from billing.services.invoices import close_month, draft
-from billing.services.refunds import refund_part
-from portal.lib.clock import database_now
 from tests.billing.books import all_books, assert_books_agree, balance, total
 from tests.billing.invoicing.months import (
     AFTER,
@@ -160,22 +158,6 @@ def test_speech_that_was_settled_late_is_on_the_next_invoice_once(customer: uuid
     assert lines(first) == before
     third = close_month(workspace_id=customer, month=date(2026, 1, 1), at=datetime(2026, 2, 2, tzinfo=UTC))
     assert third is None
-
-
-def test_what_is_given_back_later_is_on_the_next_invoice_with_its_tax(customer: uuid.UUID) -> None:
-    today = database_now()
-    month = today.date().replace(day=1)
-    job_id = speak(customer, 10 * YUAN, finished_at=today)
-    first = closed(customer, month, today + timedelta(days=40))
-    assert first.total_micros == 10_600_000
-    assert balance(customer) == (89_400_000, 0)
-    refund_part(job_id=job_id, amount_micros=10 * YUAN, idempotency_key="1", reason="noise")
-    second = closed(customer, month + timedelta(days=32), today + timedelta(days=80))
-    assert lines(second) == [(LineKind.REFUND, today.date(), "h200", -10 * YUAN)]
-    assert (second.total_micros, second.tax_micros, second.due_micros) == (-10_600_000, -600_000, 0)
-    assert balance(customer) == (100 * YUAN, 0)
-    assert total(customer, LedgerAccount.TAX) == 0
-    assert_books_agree(customer)
 
 
 def test_a_month_with_nothing_to_bill_has_no_invoice(customer: uuid.UUID) -> None:
