@@ -91,6 +91,7 @@ _BELONGS_TO = {
     "test_payment": "billing",
     "test_method": "billing",
     "invoices": "billing",
+    "invoice_pay": "billing",
 }
 
 

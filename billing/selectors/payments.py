@@ -11,6 +11,7 @@ from accounts.tenancy import one_of, owned_by
 from billing.models import (
     AutomaticTopUp,
     Dispute,
+    Invoice,
     Payment,
     PaymentMethod,
     PaymentState,
@@ -29,6 +30,12 @@ def payments_of(workspace: Workspace) -> QuerySet[Payment]:
 def payment_of(workspace: Workspace, payment_id: uuid.UUID | str) -> Payment:
     """One of the workspace's payments. Raises NotFound."""
     return one_of(payments_of(workspace), payment_id)
+
+
+def open_payment_of(invoice: Invoice) -> Payment | None:
+    """A payment of the invoice that has no end yet; None where none is on its way."""
+    open_states = (PaymentState.CREATED, PaymentState.UNKNOWN)
+    return Payment.objects.filter(invoice=invoice, state__in=open_states).order_by("created_at").first()
 
 
 def methods_of(workspace: Workspace) -> QuerySet[PaymentMethod]:

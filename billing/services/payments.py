@@ -40,7 +40,7 @@ from billing.payments.base import (
 )
 from billing.services import ledger, payment_settlement
 from billing.services.payment_requests import request_of
-from portal.lib.errors import NotFound
+from portal.lib.errors import Conflict, NotFound
 from portal.lib.uniqueness import is_duplicate
 
 logger = logging.getLogger(__name__)
@@ -84,13 +84,20 @@ def begin_top_up(
 
 
 def begin_invoice_payment(
-    *, invoice: Invoice, provider_name: str, idempotency_key: str, method: PaymentMethod | None = None
+    *,
+    invoice: Invoice,
+    provider_name: str,
+    idempotency_key: str,
+    method: PaymentMethod | None = None,
+    agreed_micros: int | None = None,
 ) -> Payment:
     """Begin to pay what is due of a final invoice: on the provider's page, or with a saved method. As `begin_top_up`.
 
-    Part of a cent that is due is paid by a whole one; the rest of it is credit.
+    Part of a cent that is due is paid by a whole one; the rest of it is credit. `agreed_micros`: what whoever pays was
+    told, where they were.
 
     Raises:
+        Conflict: another amount is due now than was agreed to.
         InvoiceNotPayable: nothing is due, it is no final invoice, or another payment of it is on its way.
         NoPaymentMethod: the method is another workspace's, another provider's, or was removed.
     """
@@ -118,6 +125,8 @@ def begin_invoice_payment(
         known = Payment.objects.filter(workspace_id=locked.workspace_id, idempotency_key=idempotency_key)
         if not known.exists():
             _check_invoice(locked)
+            if agreed_micros not in (None, payment.amount_micros):
+                raise Conflict
         elif (first := known.get()).invoice_id == locked.pk:
             payment.amount_micros = first.amount_micros
         payment = create_payment(payment)

@@ -17,16 +17,18 @@ from django.shortcuts import redirect, render
 from django.utils import translation
 from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import Workspace
-from accounts.tenancy import require_money_role
+from accounts.tenancy import one_of, require_money_role
 from billing.invoice_annex import VoiceNames, annex_response
 from billing.invoice_document import invoice_pdf
-from billing.models import Invoice, InvoiceKind
+from billing.invoicing.amounts import payable
+from billing.models import Invoice, InvoiceKind, Payment, PaymentMethod
 from billing.payments import registry
 from billing.periods import local_day
 from billing.selectors.invoices import invoice_of, invoices_of, name_of
+from billing.selectors.payments import methods_of, open_payment_of
 from billing.selectors.usage import Dimension
 from billing.services.payments import begin_invoice_payment
 from portal.lib.errors import InvalidInput
@@ -46,18 +48,22 @@ class InvoiceRow:
     first_day: date
     last_day: date
     open_micros: int
+    # A payment of it that has no end yet.
+    on_its_way: Payment | None
     form_id: uuid.UUID
 
 
 def _row(invoice: Invoice) -> InvoiceRow:
     is_invoice = invoice.kind == InvoiceKind.INVOICE
+    open_micros = max(0, invoice.due_micros - invoice.paid_micros) if is_invoice else 0
     return InvoiceRow(
         invoice=invoice,
         number=name_of(invoice),
         corrects=name_of(invoice.corrects) if invoice.corrects is not None else "",
         first_day=local_day(invoice.period_start, invoice.time_zone),
         last_day=local_day(invoice.period_end - timedelta(microseconds=1), invoice.time_zone),
-        open_micros=max(0, invoice.due_micros - invoice.paid_micros) if is_invoice else 0,
+        open_micros=open_micros,
+        on_its_way=open_payment_of(invoice) if open_micros else None,
         form_id=uuid.uuid4(),
     )
 
@@ -78,6 +84,7 @@ def invoices(request: HttpRequest) -> HttpResponse:
         "page": page,
         "rows": [_row(invoice) for invoice in page.rows],
         "providers": registry.offered(),
+        "has_method": bool(_chargeable(workspace)),
         "may_manage": True,
     }
     return render(request, "billing/invoices.html", context)
@@ -119,17 +126,48 @@ def _voice_names(workspace: Workspace, language: str) -> VoiceNames:
 
 
 @login_required
-@require_POST
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 def invoice_pay(request: HttpRequest, invoice_id: uuid.UUID) -> HttpResponse:
-    """Begin to pay what is due. The same form sent again leads to the same payment."""
-    invoice = invoice_of(require_money_role(request).pk, invoice_id)
+    """Whether to charge what is due to a saved way to pay, as a question; a POST begins the payment, with that or on a
+    provider's page. The same form sent again leads to the same payment."""
+    workspace = require_money_role(request)
+    invoice = invoice_of(workspace.pk, invoice_id)
+    if request.method != "POST":
+        return _question(request, workspace, invoice)
     try:
         form_id = uuid.UUID(request.POST.get("form_id", ""))
+        agreed = int(request.POST["agreed_micros"]) if "agreed_micros" in request.POST else None
     except ValueError as error:
         raise InvalidInput(field="form_id", reason="form_id") from error
+    method = one_of(methods_of(workspace), request.POST["method"]) if "method" in request.POST else None
     payment = begin_invoice_payment(
         invoice=invoice,
-        provider_name=request.POST.get("provider", ""),
+        provider_name=method.provider if method is not None else request.POST.get("provider", ""),
         idempotency_key=f"form:{form_id}",
+        method=method,
+        agreed_micros=agreed,
     )
     return redirect("payment", payment_id=payment.pk)
+
+
+def _question(request: HttpRequest, workspace: Workspace, invoice: Invoice) -> HttpResponse:
+    row = _row(invoice)
+    methods = _chargeable(workspace)
+    if row.on_its_way is not None:
+        return redirect("payment", payment_id=row.on_its_way.pk)
+    if not row.open_micros or not methods:
+        return redirect("invoices")
+    context = {
+        "row": row,
+        "methods": methods,
+        "payable_micros": payable(row.open_micros),
+        "may_manage": True,
+    }
+    return render(request, "billing/invoice_pay.html", context)
+
+
+def _chargeable(workspace: Workspace) -> list[PaymentMethod]:
+    """The saved ways to pay whose providers are offered, the one that is charged by itself first."""
+    names = registry.offered_names()
+    return [method for method in methods_of(workspace) if method.provider in names]

@@ -32,6 +32,7 @@ from billing.services.vouchers import redeem
 from portal.lib.display import money_text
 from portal.lib.newest_first import page_before
 from portal.money.payment_forms import TopUpForm, VoucherForm
+from portal.money.payment_words import failure_words
 
 PAYMENTS_SHOWN: Final = 50
 TONES: Final = {
@@ -155,4 +156,12 @@ def payment(request: HttpRequest, payment_id: uuid.UUID) -> HttpResponse:
     found = payment_of(workspace, payment_id)
     refresh_payment(payment_id=found.pk)
     row = payment_row(payment_of(workspace, payment_id))
-    return render(request, "billing/payment.html", {"row": row, "payment": row.payment, "may_manage": True})
+    context = {
+        "row": row,
+        "payment": row.payment,
+        "reason": failure_words(row.payment.failure_code),
+        # It is tried again where invoices are paid, not as a top-up.
+        "is_of_invoice": row.payment.invoice_id is not None,
+        "may_manage": True,
+    }
+    return render(request, "billing/payment.html", context)
