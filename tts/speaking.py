@@ -15,6 +15,7 @@ from portal.lib.queues import redis_connection
 from tts import storage
 from tts.audio.peaks import waveform_peaks
 from tts.audio.wav import pcm_duration_ms, silence, wav_file
+from tts.engine.catalogue import ENGINES
 from tts.engine.errors import FEATURES_UNREADABLE
 from tts.engine.process import (
     BudgetExhausted,
@@ -37,6 +38,7 @@ from tts.services.yielding import may_stop_before, pieces_of, urgent_work_waits
 from tts.states import VoiceState
 from tts.text.instructions import sentence_of
 from tts.text.pauses import pause_after_ms
+from tts.text.spoken import spoken_text
 
 logger = logging.getLogger(__name__)
 
@@ -151,11 +153,17 @@ class Speaking:
         except FileNotFoundError as error:
             raise VoiceGone from error
 
+    def _as_spoken(self, text: str) -> str:
+        description = ENGINES.get(self._engine.engine)
+        if description is not None and description.reads_as_written:
+            return text
+        return spoken_text(text, language=self.work.job.language, voice_language=self.work.voice.language)
+
     def _request(self, number: int, text: str) -> SpeakRequest:
         job, voice = self.work.job, self.work.voice
         return SpeakRequest(
             request_id=f"{self.work.attempt.pk}/{number}",
-            text=text,
+            text=self._as_spoken(text),
             language=job.language,
             voice=VoiceReference(
                 kind=voice.kind,

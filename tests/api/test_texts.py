@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from accounts.models import User
@@ -33,3 +35,16 @@ def test_a_mistaken_annotation_is_shown_at_its_place(alice_api: Api, preset: Voi
         assert (tag["problem"], tag["start"], tag["end"]) == ("not_closed", 8, 16)
         assert "hoa4" not in problem["detail"]
     assert rows() == before
+
+
+def test_a_quote_tells_what_will_be_spoken_and_prices_what_was_written(alice_api: Api, preset: Voice) -> None:
+    def quoted(text: str) -> dict[str, Any]:
+        answer: dict[str, Any] = alice_api.send(
+            "POST", QUOTES, {"voice_id": str(preset.pk), "text": text}
+        ).json()
+        return answer
+
+    figures = quoted("涨了12.5%[breath]。I have 3 apples.")
+    assert figures["segments"] == ["涨了12.5%[breath]。I have 3 apples."]
+    assert figures["spoken"] == ["涨了百分之十二点五[breath]。I have three apples."]
+    assert figures["characters"] == len("涨了12.5%。I have 3 apples.") + 1

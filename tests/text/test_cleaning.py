@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tts.text import errors
+from tts.text.annotations import counted_characters, heard
 from tts.text.characters import Script, has_speech
 from tts.text.cleaning import clean_text
 from tts.text.errors import TextRefused
@@ -140,7 +141,10 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
         ("<🎉|endofprompt|>hi", "< |endofprompt hi"),
         ("hi <|unclosed", "hi unclosed"),
         ("hi unopened|>", "hi unopened"),
-        ('<speak>Hi <break time="500ms"/>there<prosody rate="slow"> you</prosody></speak>', "Hi there you"),
+        (
+            '<speak>Hi <break time="500ms"/>there<prosody rate="slow"> you</prosody></speak>',
+            "Hi [pause 500ms]there you",
+        ),
         ("等" + "！？" * 50 + "好", "等" + "！？" * 8 + "好"),
         ("a" + " -" * 50 + " b", "a" + " -" * 8 + "b"),
         ("z" + "\u0300" * 100 + "algo", "z" + "\u0300" * 8 + "algo"),
@@ -172,8 +176,8 @@ def test_any_text_is_refused_with_a_code_or_cleaned_for_good(raw: str) -> None:
         return
     text = clean.text
     assert text == text.strip()
-    assert has_speech(text)
-    assert clean.characters == len(text) <= MAX_JOB_CHARACTERS
+    assert has_speech(heard(text))
+    assert clean.characters == counted_characters(text) <= MAX_JOB_CHARACTERS
     assert "<|" not in text
     assert "|>" not in text
     assert "\n\n\n" not in text

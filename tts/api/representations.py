@@ -199,6 +199,10 @@ class JobDetailSerializer(JobSerializer):
 class QuoteSerializer(serializers.Serializer[Any]):
     characters = serializers.IntegerField()
     segments = serializers.ListField(child=serializers.CharField())
+    spoken = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What is said for each segment: numbers, dates and signs in words. The price goes by `segments`.",
+    )
     estimate_audio_ms = serializers.IntegerField()
     estimate_gpu_ms = serializers.IntegerField()
     estimate = MoneySerializer(help_text="What to expect.")
@@ -335,6 +339,7 @@ def quote_json(quote: Quote) -> dict[str, Any]:
     return {
         "characters": quote.characters,
         "segments": quote.segments,
+        "spoken": quote.spoken,
         "estimate_audio_ms": quote.estimate_audio_ms,
         "estimate_gpu_ms": quote.estimate_gpu_ms,
         "estimate": money(quote.estimate_micros, quote.currency),

@@ -8,10 +8,13 @@ from rest_framework import serializers
 
 from portal.lib.openapi import ProblemSerializer
 from tts.text.annotations import Problem
+from tts.text.ssml import Fault
 
 
 class AnnotationMistakeSerializer(serializers.Serializer[Any]):
-    problem = serializers.ChoiceField(choices=[problem.value for problem in Problem])
+    problem = serializers.ChoiceField(
+        choices=sorted({problem.value for problem in Problem} | {fault.value for fault in Fault})
+    )
     start = serializers.IntegerField(
         help_text="The first character at fault: Unicode code points of the text as it was sent, from 0."
     )
@@ -24,6 +27,6 @@ class AnnotationMistakeSerializer(serializers.Serializer[Any]):
 
 
 class TextProblemSerializer(ProblemSerializer):
-    """Why a text is refused; with every mistake in its annotations."""
+    """Why a text is refused; with every mistake in its annotations, or the first in its SSML."""
 
     mistakes = AnnotationMistakeSerializer(many=True, required=False)

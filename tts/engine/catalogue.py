@@ -26,6 +26,8 @@ class EngineDescription:
     minimum_free_memory_bytes: int
     takes_instructions: bool = False
     """Whether a sentence may say how it is to read."""
+    reads_as_written: bool = False
+    """Whether it is given texts with their digits and signs, not as they are spoken."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ ENGINES: Mapping[str, EngineDescription] = MappingProxyType(
             sample_rate_hz=24_000,
             gpu_ms_per_audio_s=100,
             minimum_free_memory_bytes=50_000_000,
+            reads_as_written=True,
         ),
         "simulated-b": EngineDescription(
             key="simulated-b",
@@ -83,6 +86,7 @@ ENGINES: Mapping[str, EngineDescription] = MappingProxyType(
             sample_rate_hz=24_000,
             gpu_ms_per_audio_s=100,
             minimum_free_memory_bytes=50_000_000,
+            reads_as_written=True,
         ),
     }
 )

@@ -101,7 +101,7 @@ class EngineProcess:
         to the few variables that an engine inherits."""
         self._command = list(command) if command else [sys.executable, "-m", "tts.engine.host"]
         self.loaded: Union[LoadedEngine, None] = None  # what it said of itself
-        self._engine = engine
+        self.engine = engine
         self._settings = dict(settings)
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
@@ -124,7 +124,7 @@ class EngineProcess:
         if self._process is not None:
             raise RuntimeError("an engine process is started once")
         self._process = subprocess.Popen(
-            [*self._command, self._engine],
+            [*self._command, self.engine],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=PROJECT_FOLDER,

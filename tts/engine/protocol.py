@@ -76,7 +76,8 @@ class VoiceReference:
 class SpeakRequest:
     """One segment to speak.
 
-    `text` has at most 300 characters and is validated. `language` may be "" (detect). `speed` is 0.5 to 2.0.
+    `text` is a validated segment (at most 300 characters as they were written) as it is spoken: numbers in words,
+    annotations as they are (see tts.text.engine_forms). `language` may be "" (detect). `speed` is 0.5 to 2.0.
     The engine stops as `budget_exhausted` once `max_gpu_ms` are used up. `reference_wav` is the canonical
     clip (24 kHz mono 16-bit WAV), empty for presets. `features` are what this engine reported of that clip before
     (a "features" frame); then the clip does not travel. `instruction` is a sentence that says how to read, for engines

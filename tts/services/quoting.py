@@ -19,6 +19,7 @@ from tts.text.annotations import counted_characters, silence_ms
 from tts.text.cleaning import clean_text
 from tts.text.estimate import estimate_audio_ms
 from tts.text.segmentation import segment
+from tts.text.spoken import spoken_text
 
 # The hold is the quote's upper bound: this many times the estimate, and a fixed part for short texts. The engine is
 # stopped when it is used up, so it has to cover a slow moment of a shared device, not a broken one.
@@ -28,7 +29,10 @@ HOLD_BASE_GPU_MS = 3000
 
 @dataclass(frozen=True)
 class SegmentPlan:
+    """`spoken` is what the engine is given for `text`; price and limits go by `text`."""
+
     text: str
+    spoken: str
     characters: int
     estimate_gpu_ms: int
     held_gpu_ms: int
@@ -56,6 +60,15 @@ class Quote:
         return [part.text for part in self.plan]
 
     @property
+    def spoken(self) -> list[str]:
+        return [part.spoken for part in self.plan]
+
+    @property
+    def is_spoken_as_written(self) -> bool:
+        """Whether nothing of the text is said otherwise than it is written."""
+        return all(part.spoken == part.text for part in self.plan)
+
+    @property
     def price_version(self) -> int:
         return self.price.number
 
@@ -79,7 +92,13 @@ def quote(
     clean = clean_text(text, supported_languages=engine.languages, language=language)
     voice = voice_of(workspace, voice_id)
     plan = [
-        _plan(part, gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s, speed=speed) for part in segment(clean.text)
+        _plan(
+            part,
+            spoken_text(part, language=language, voice_language=voice.language),
+            gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s,
+            speed=speed,
+        )
+        for part in segment(clean.text)
     ]
     price = current_price()
     rate = _rate(price, job_class)
@@ -107,10 +126,11 @@ def _rate(price: PriceVersion, job_class: str) -> Rate:
     return highest_rate(price=price, job_class=job_class, device_classes=classes)
 
 
-def _plan(text: str, *, gpu_ms_per_audio_s: int, speed: float) -> SegmentPlan:
+def _plan(text: str, spoken: str, *, gpu_ms_per_audio_s: int, speed: float) -> SegmentPlan:
     estimate = max(1, round(estimate_audio_ms(text) / speed * gpu_ms_per_audio_s / 1000))
     return SegmentPlan(
         text=text,
+        spoken=spoken,
         characters=counted_characters(text),
         estimate_gpu_ms=estimate,
         held_gpu_ms=HOLD_BASE_GPU_MS + HOLD_FACTOR * estimate,

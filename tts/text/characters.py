@@ -125,6 +125,10 @@ def has_speech(text: str) -> bool:
 def splits_character(text: str, position: int) -> bool:
     """Whether a cut before `position` would go through what a person sees as one character."""
     before, after = text[position - 1], text[position]
+    if before < "\u0300" and after < "\u0300":
+        return before == "\r" and after == "\n"
+    if "\u4e00" <= after <= "\u9fff" and before != _ZERO_WIDTH_JOINER:
+        return False
     if unicodedata.combining(before) == _VIRAMA_CLASS and unicodedata.category(after)[0] == "L":
         return True
     if unicodedata.category(after)[0] == "M" or _ZERO_WIDTH_JOINER in (before, after):

@@ -1,26 +1,28 @@
 """From what was typed to what is spoken: refused with the place at fault, or cleaned by fixed rules.
 
 Left out: invisible format characters (zero width, bidirectional controls, soft hyphens), emoji and pictures,
-model markers (`<|…|>`, which would steer the engine), SSML tags (which would be read aloud), private-use
-characters. Changed: Unicode composed (NFC), full-width and mathematical letters and digits to plain ones,
+model markers (`<|…|>`, which would steer the engine), markup (SSML and Markdown; see `tts.text.markup`),
+private-use characters. Changed: Unicode composed (NFC), full-width and mathematical letters and digits to plain ones,
 every kind of line end to a newline, every kind of space to one, runs of signs and of stacked marks cut short.
 Cleaning twice changes nothing.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from tts.text.annotations import counted_characters, heard, mask, mistakes
+from tts.text.alignment import Edited
+from tts.text.annotations import Mistake, counted_characters, heard, mask, mistakes
 from tts.text.characters import Script, has_speech, is_speakable, script_of, scripts_of_languages
 from tts.text.errors import (
     AnnotationInvalid,
     LanguageNotSupported,
     ScriptNotSupported,
+    SsmlInvalid,
     TextControlCharacter,
     TextEmpty,
     TextLoneSurrogate,
@@ -34,6 +36,8 @@ from tts.text.limits import (
     MAX_RAW_CHARACTERS,
     MAX_UNSPOKEN_RUN,
 )
+from tts.text.markup import without_markup
+from tts.text.ssml import SsmlFault
 
 # Line ends of every system, and the two old ones of printers, which PDFs and word processors leave behind.
 _LINE_END: Final = re.compile("\r\n|[\n\r\v\f\x85\u2028\u2029]")
@@ -45,6 +49,8 @@ _SSML_TAG: Final = re.compile(
     r"\b[^<>]*>",
     re.IGNORECASE,
 )
+# Each round takes away at least one character of markup; texts that people write need two.
+_MOST_ROUNDS: Final = 12
 _SPACES_AROUND_LINE_END: Final = re.compile(r" *\n *")
 _MANY_LINE_ENDS: Final = re.compile(r"\n{3,}")
 _MANY_SPACES: Final = re.compile(r" {2,}")
@@ -66,7 +72,7 @@ _FOLDED_RANGES: Final = (
 )
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class CleanText:
     """What is spoken: `text`, its length as limits count it (an annotation is one), and the scripts of its letters."""
 
@@ -89,17 +95,14 @@ def clean_text(
 
     Raises:
         TextRefused: TextEmpty, TextUnspeakable, TextTooLong, TextControlCharacter, TextLoneSurrogate,
-            AnnotationInvalid, LanguageNotSupported (ScriptNotSupported where the text itself shows it).
+            AnnotationInvalid, SsmlInvalid, LanguageNotSupported (ScriptNotSupported where the text itself shows it).
     """
     if language and supported_languages and language not in supported_languages:
         raise LanguageNotSupported(supported_languages=supported_languages)
     if len(raw) > MAX_RAW_CHARACTERS:
         raise TextTooLong(characters=len(raw), limit=max_characters)
     _refuse_broken_characters(raw)
-    _refuse_mistaken_annotations(raw)
-    text = _cleaned(raw)
-    # What was put together only by cleaning has no place in what was sent.
-    _refuse_mistaken_annotations(text)
+    text = _cleaned_text(raw)
     if not has_speech(heard(text)):
         raise TextUnspeakable if _has_visible(raw) else TextEmpty
     if supported_languages:
@@ -110,9 +113,30 @@ def clean_text(
     return CleanText(text=text, characters=characters, scripts=scripts_in(mask(text)))
 
 
-def _refuse_mistaken_annotations(text: str) -> None:
-    if found := mistakes(text):
-        raise AnnotationInvalid(mistakes=found)
+def _cleaned_text(raw: str) -> str:
+    """The text without markup and without what is left out, until nothing changes any more.
+
+    What one removal puts together the next round removes. Mistakes that come about only so have no place in what was
+    sent; theirs is that in the text as it is then.
+    """
+    text = raw
+    for _round in range(_MOST_ROUNDS):
+        try:
+            marked = without_markup(text)
+        except SsmlFault as fault:
+            raise SsmlInvalid(fault=fault.fault, start=fault.start, end=fault.end) from fault
+        if found := mistakes(marked.text):
+            raise AnnotationInvalid(mistakes=[_placed(mistake, marked) for mistake in found])
+        cleaned = _cleaned(marked.text)
+        if cleaned == text:
+            break
+        text = cleaned
+    return text
+
+
+def _placed(mistake: Mistake, marked: Edited) -> Mistake:
+    start, end = marked.source_span(mistake.start, mistake.end)
+    return dataclasses.replace(mistake, start=start, end=end)
 
 
 def _refuse_broken_characters(raw: str) -> None:

@@ -14,6 +14,7 @@ from tts.languages import language_name
 from tts.text.annotation_inventory import ARPABET, SOUNDS, SPANS
 from tts.text.annotations import Mistake, Problem
 from tts.text.characters import Script
+from tts.text.ssml import Fault
 
 SCRIPT_NAMES: dict[Script, str | Promise] = {
     Script.HAN: _("Chinese characters"),
@@ -123,6 +124,39 @@ class ScriptNotSupported(LanguageNotSupported):
             position=position,
             number=position + 1,
         )
+
+
+SSML_FAULTS: dict[Fault, str | Promise] = {
+    Fault.TAG: _("this sign begins no tag; write &lt; for it"),
+    Fault.NOT_CLOSED: _("this tag is not closed"),
+    Fault.NOT_OPENED: _("this tag closes nothing"),
+    Fault.CROSSED: _("another tag has to be closed before this one"),
+    Fault.ENTITY: _("there is no such entity"),
+    Fault.DOCUMENT_TYPE: _("a document type is not allowed"),
+    Fault.AFTER_END: _("nothing may follow the end of the document"),
+}
+
+
+class SsmlInvalid(TextRefused):
+    """An SSML document that is not well-formed; see `tts.text.markup` for the rule."""
+
+    code = "ssml_invalid"
+    message = _("This is no well-formed SSML. Characters %(first)s to %(last)s of the text: %(reason)s.")
+
+    def __init__(self, *, fault: Fault, start: int, end: int) -> None:
+        self._mistake: dict[str, Any] = {
+            "problem": fault.value,
+            "start": start,
+            "end": end,
+            "allowed": [],
+            "suggestion": "",
+        }
+        self._reason = SSML_FAULTS[fault]
+        super().__init__(first=start + 1, last=end, reason=self._reason)
+
+    def details(self) -> dict[str, Any]:
+        """`mistakes`, of which there is one: as those of AnnotationInvalid."""
+        return {"mistakes": [{**self._mistake, "message": str(self._reason)}]}
 
 
 class AnnotationInvalid(TextRefused):

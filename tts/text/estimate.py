@@ -60,11 +60,20 @@ def _text_times_ms(text: str) -> list[int]:
     times = []
     paused_ms = 0
     for character in text:
-        pause_ms = _pause_ms(character)
-        times.append(max(0, pause_ms - paused_ms) if pause_ms else _character_ms(character))
-        if pause_ms or not character.isspace():
-            paused_ms = max(pause_ms, paused_ms) if pause_ms else 0
+        pause_ms, spoken_ms = _pause_and_speech_ms(character)
+        if pause_ms:
+            times.append(max(0, pause_ms - paused_ms))
+            paused_ms = max(pause_ms, paused_ms)
+        else:
+            times.append(spoken_ms)
+            if paused_ms and not character.isspace():
+                paused_ms = 0
     return times
+
+
+@functools.lru_cache(maxsize=16_384)
+def _pause_and_speech_ms(character: str) -> tuple[int, int]:
+    return _pause_ms(character), _character_ms(character)
 
 
 def _pause_ms(character: str) -> int:
@@ -73,7 +82,6 @@ def _pause_ms(character: str) -> int:
     return CLAUSE_PAUSE_MS if character in _CLAUSE_ENDS else 0
 
 
-@functools.lru_cache(maxsize=16_384)
 def _character_ms(character: str) -> int:
     category = unicodedata.category(character)
     if category[0] == "N":

@@ -187,11 +187,16 @@ class _Segmenter:
 
 def _cut_before(text: str, position: int) -> Cut:
     """Return how good a cut before that character is."""
-    if position == 0 or splits_character(text, position):
+    if position == 0:
         return Cut.FORBIDDEN
     before, after = text[position - 1], text[position]
+    # Nearly all of a text; the rules below say the same.
+    if "\u4e00" <= before <= "\u9fff" and "\u4e00" <= after <= "\u9fff":
+        return Cut.WORD
     if before.isascii() and after.isascii() and before.isalnum() and after.isalnum():
         return Cut.INSIDE_WORD
+    if splits_character(text, position):
+        return Cut.FORBIDDEN
     if after.isspace() or (not before.isspace() and not is_speakable(after) and after not in _OPENING):
         return Cut.BEFORE_SIGN
     end = _last_sign(text, position)
