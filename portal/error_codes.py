@@ -26,7 +26,7 @@ MODULES = (
     "tts.errors",
     "tts.text.errors",
 )
-# What the framework refuses by itself: code, status, text. The codes are portal.lib.problem's.
+# What the framework refuses by itself: code, status, text. The codes are portal.lib.api_problem's.
 FRAMEWORK_ERRORS = (
     (
         "not_authenticated",

@@ -7,6 +7,7 @@ import math
 import struct
 import uuid
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 from django.utils import timezone
@@ -63,6 +64,7 @@ def make_team(owner: User, *members: User, name: str = "Team") -> Workspace:
     return workspace
 
 
+@cache
 def tone(seconds: float = 1.0, *, frequency_hz: float = 220.0) -> bytes:
     """PCM of a quiet tone: 24 kHz, mono, 16 bit."""
     count = round(seconds * SAMPLE_RATE_HZ)

@@ -224,7 +224,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["portal.lib.json_input.StrictJsonParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_PAGINATION_CLASS": "portal.lib.pagination.NewestFirst",
-    "EXCEPTION_HANDLER": "portal.lib.problem.api_exception_handler",
+    "EXCEPTION_HANDLER": "portal.lib.api_problem.api_exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {

@@ -18,8 +18,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from portal.lib.api_problem import api_exception_handler
 from portal.lib.errors import Conflict, DomainError, InvalidInput, NotFound, ServiceUnavailable
-from portal.lib.problem import api_exception_handler, problem, problem_response
+from portal.lib.problem import problem, problem_response
 
 
 class Paused(DomainError):

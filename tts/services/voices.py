@@ -175,11 +175,17 @@ def _delete_files(voice: Voice) -> None:
 
 
 def ensure_preset_voices() -> None:
-    """Bring the platform's preset voices in line with the catalogue. Idempotent."""
-
-    for preset in PRESET_VOICES:
-        Voice.objects.get_or_create(
+    """Bring the platform's preset voices in line with the catalogue. Idempotent, also two calls at once."""
+    known = set(Voice.objects.filter(kind=VoiceKind.PRESET).values_list("preset_key", flat=True))
+    missing = [
+        Voice(
             kind=VoiceKind.PRESET,
             preset_key=preset.key,
-            defaults={"name": preset.english_name, "language": preset.language},
+            name=preset.english_name,
+            language=preset.language,
         )
+        for preset in PRESET_VOICES
+        if preset.key not in known
+    ]
+    # Keys are unique: of a preset that another call stored meanwhile there is one.
+    Voice.objects.bulk_create(missing, ignore_conflicts=True)
