@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('billing', '0014_plan_changes'),
+        ('billing', '0018_standing_differences'),
     ]
 
     operations = [
