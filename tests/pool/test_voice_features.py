@@ -164,11 +164,15 @@ def test_the_receipt_says_which_seed_spoke_and_what_was_not_charged(
 ) -> None:
     process = start_cosyvoice([{"do": "never_stop", "times": 1}])
     again = speak(process)
-    (line,) = receipt_of(again.work.job).lines
-    assert line.seed == 12
+    receipt = receipt_of(again.work.job)
+    (line,) = receipt.lines
+    assert (line.seed, receipt.seed, receipt.other_seeds) == (12, 11, [12])
+    assert receipt.discarded_gpu_ms == line.discarded_gpu_ms
     assert line.discarded_gpu_ms > 0
     at_once = speak(process)
-    (line,) = receipt_of(at_once.work.job).lines
+    receipt = receipt_of(at_once.work.job)
+    (line,) = receipt.lines
+    assert receipt.other_seeds == []
     assert (line.seed, line.discarded_gpu_ms) == (11, 0)
 
 

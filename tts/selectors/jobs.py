@@ -51,6 +51,17 @@ class Receipt:
     price_version: int
     # The general price of the job's class; a class of device may have one of its own.
     gpu_second_micros: int
+    seed: int
+
+    @property
+    def other_seeds(self) -> list[int]:
+        """Seeds with which parts were spoken again, because the job's own did not speak them right."""
+        return sorted({line.seed for line in self.lines if line.seed is not None} - {self.seed})
+
+    @property
+    def discarded_gpu_ms(self) -> int:
+        """Device time of what was spoken and not delivered: on nobody's bill."""
+        return sum(line.discarded_gpu_ms for line in self.lines)
 
     @property
     def rates_differ(self) -> bool:
@@ -134,4 +145,5 @@ def receipt_of(job: SynthesisJob) -> Receipt:
         currency=rate.currency,
         price_version=job.price_version.number,
         gpu_second_micros=rate.gpu_second_micros,
+        seed=job.seed,
     )
