@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tts.text.annotations import whole_spans
@@ -58,6 +58,7 @@ def test_a_pause_stays_with_what_it_follows_and_is_the_only_one():
     assert pause_after_ms("<strong>好。</strong>") == SENTENCE_PAUSE_MS
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -6,7 +6,7 @@ import itertools
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pypinyin.constants import PINYIN_DICT
 
@@ -187,6 +187,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=25).map("".join))
 def test_no_text_breaks_the_rules(text: str):
     found = tokens(text)

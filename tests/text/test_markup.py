@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tts.text.cleaning import clean_text
@@ -119,6 +119,7 @@ def place_of_fault_or_all(raw: str) -> tuple[int, int]:
     return marked.source_span(0, len(marked.text))
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=25).map("".join))
 def test_no_text_breaks_it_and_cleaning_twice_changes_nothing(raw: str):
     start, end = place_of_fault_or_all(raw)

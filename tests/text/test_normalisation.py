@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tts.text.annotations import Kind, tokens
@@ -160,6 +160,7 @@ ALPHABET = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.text(ALPHABET, max_size=60), st.sampled_from(["", "zh", "en", "de", "ru", "ja", "th"]))
 def test_no_text_breaks_it_and_no_digit_is_left(text: str, language: str):
     spoken = normalise(text, language=language)
@@ -170,6 +171,7 @@ def test_no_text_breaks_it_and_no_digit_is_left(text: str, language: str):
     assert 0 <= start <= end <= len(text)
 
 
+@settings(deadline=None)
 @given(
     st.text(
         st.characters(exclude_categories=["N", "S", "Cs"], exclude_characters="[]\\@#&*/'’%"), max_size=80
