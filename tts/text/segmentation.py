@@ -90,7 +90,7 @@ class _Segmenter:
         self._heard = heard(text)
         self._whole = whole_spans(text)
         # The end of the text is a place too.
-        self._cuts = [*(_cut_before(text, position) for position in range(len(text))), Cut.PARAGRAPH]
+        self._cuts = _cuts_of(text)
         self._keep_annotations_whole()
         self._ms = [0, *itertools.accumulate(character_times_ms(text))]
         self._max_characters = max_characters
@@ -185,14 +185,27 @@ class _Segmenter:
         return mute or self._ms[stop] - self._ms[start] <= self._max_ms
 
 
+def _cuts_of(text: str) -> list[Cut]:
+    """How good a cut before each character is, and at the end. Nearly all pairs are two letters: they are told here."""
+    cuts = [Cut.FORBIDDEN] if text else []
+    before = text[:1]
+    for position in range(1, len(text)):
+        after = text[position]
+        if "\u4e00" <= before <= "\u9fff" and "\u4e00" <= after <= "\u9fff":
+            cuts.append(Cut.WORD)
+        elif "a" <= before <= "z" and "a" <= after <= "z":
+            cuts.append(Cut.INSIDE_WORD)
+        else:
+            cuts.append(_cut_before(text, position))
+        before = after
+    return [*cuts, Cut.PARAGRAPH]
+
+
 def _cut_before(text: str, position: int) -> Cut:
     """Return how good a cut before that character is."""
     if position == 0:
         return Cut.FORBIDDEN
     before, after = text[position - 1], text[position]
-    # Nearly all of a text; the rules below say the same.
-    if "\u4e00" <= before <= "\u9fff" and "\u4e00" <= after <= "\u9fff":
-        return Cut.WORD
     if before.isascii() and after.isascii() and before.isalnum() and after.isalnum():
         return Cut.INSIDE_WORD
     if splits_character(text, position):
