@@ -90,3 +90,56 @@ class CsrfFailed(DomainError):
     code = "csrf_failed"
     status = 403
     message = _("This page was open for too long, or cookies are off. Reload it and try again.")
+
+
+class AdminRoleNeeded(DomainError):
+    """A member, but not one who runs the workspace."""
+
+    code = "admin_role_needed"
+    status = 403
+    message = _(
+        "Only the workspace’s owners and administrators may do this. Ask one of them. Nothing was changed."
+    )
+
+
+class WebhookUrlRefused(DomainError):
+    code = "webhook_url_refused"
+    field = "url"
+    message = _("This address cannot be called: %(reason)s")
+
+
+class WebhookEventsInvalid(DomainError):
+    code = "webhook_events_invalid"
+    field = "event_types"
+    message = _("Choose at least one event, of these: %(known)s")
+
+
+class WebhookDescriptionInvalid(DomainError):
+    code = "webhook_description_invalid"
+    field = "description"
+    message = _("A description has at most %(maximum)d characters, all of them printable.")
+
+
+class TooManyWebhookEndpoints(DomainError):
+    code = "too_many_webhook_endpoints"
+    status = 409
+    message = _("This workspace has %(maximum)d endpoints already. Delete one that you do not need.")
+
+
+class WebhookEndpointOff(DomainError):
+    code = "webhook_endpoint_off"
+    status = 409
+    message = _("This endpoint is switched off. Switch it on first. Nothing was sent.")
+
+
+class WebhookDeliveryOpen(DomainError):
+    code = "webhook_delivery_open"
+    status = 409
+    message = _("This delivery is on its way already. Wait for its outcome.")
+
+
+class WebhookTestTooSoon(DomainError):
+    code = "webhook_test_too_soon"
+    status = 429
+    message = _("This endpoint was tested %(maximum)d times in the last minute. Wait a moment.")
+    retry_after_s = 60

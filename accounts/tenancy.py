@@ -14,9 +14,9 @@ from django.http.response import HttpResponseBase
 from django.utils.functional import SimpleLazyObject
 from rest_framework.request import Request
 
-from accounts.errors import MoneyRoleNeeded, NoWorkspace, WorkspaceSuspended
+from accounts.errors import AdminRoleNeeded, MoneyRoleNeeded, NoWorkspace, WorkspaceSuspended
 from accounts.models import Membership, User, Workspace, WorkspaceKind
-from accounts.selectors.people import looks_after_money
+from accounts.selectors.people import looks_after_money, runs_workspace
 from portal.lib.errors import NotFound
 
 Row = TypeVar("Row", bound=Model)
@@ -123,6 +123,19 @@ def require_money_role(request: HttpRequest) -> Workspace:
     workspace = require_workspace(request)
     if not may_manage_money(request):
         raise MoneyRoleNeeded
+    return workspace
+
+
+def require_admin_role(request: HttpRequest | Request) -> Workspace:
+    """Like `require_workspace`, and refuses members who do not run the workspace. Of a key, its maker counts.
+
+    Raises:
+        NoWorkspace, WorkspaceSuspended
+        AdminRoleNeeded
+    """
+    workspace = require_workspace(request)
+    if not runs_workspace(cast(User, request.user), workspace.pk):
+        raise AdminRoleNeeded
     return workspace
 
 

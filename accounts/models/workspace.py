@@ -5,8 +5,12 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Value
 from django.utils.translation import gettext_lazy as _
+
+_TEXTS = ArrayField(models.CharField(max_length=40))
 
 
 class WorkspaceKind(models.TextChoices):
@@ -38,6 +42,11 @@ class Workspace(models.Model):
     storage_bytes_limit = models.BigIntegerField(null=True, blank=True)
     longest_job_characters_limit = models.PositiveIntegerField(null=True, blank=True)
     retention_days = models.PositiveIntegerField(null=True, blank=True)
+    # What any of its webhook endpoints that are on wants to hear of (accounts.services.webhook_endpoints writes it), so
+    # that whoever ends a job need not look for endpoints.
+    webhook_events = ArrayField(
+        models.CharField(max_length=40), default=list, db_default=Value([], output_field=_TEXTS), blank=True
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     suspended_at = models.DateTimeField(null=True, blank=True)
 

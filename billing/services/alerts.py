@@ -1,4 +1,5 @@
-"""Telling people that a budget or the balance runs out: written down once, then mailed."""
+"""Telling people and their programs that a budget or the balance runs out: written down once, mailed, and sent to the
+workspace's webhooks."""
 
 from __future__ import annotations
 
@@ -9,12 +10,15 @@ from typing import Any
 
 from django.conf import settings
 from django.core.mail import send_mail
+from django.db import transaction
 from django.db.models.functions import Now
 from django.template.loader import render_to_string
 from django.utils import translation
 
 from accounts.models import User
 from accounts.selectors.people import people_who_pay
+from accounts.services.webhook_events import note_fact
+from accounts.webhooks.catalogue import BALANCE_LOW, BUDGET_HARD_REACHED, BUDGET_SOFT_REACHED
 from billing.models import (
     AlertKind,
     BillingAlert,
@@ -32,6 +36,12 @@ from portal.lib.display import money_text
 
 logger = logging.getLogger(__name__)
 MAILS_AT_ONCE = 100
+# What programs are told of.
+EVENTS = {
+    AlertKind.BUDGET_WARNING: BUDGET_SOFT_REACHED,
+    AlertKind.BUDGET_REACHED: BUDGET_HARD_REACHED,
+    AlertKind.LOW_BALANCE: BALANCE_LOW,
+}
 
 
 def raise_alerts() -> int:
@@ -90,6 +100,9 @@ def _budget_alerts() -> int:
                 "budget_micros": budget.monthly_micros,
                 "spent_micros": use.spent_micros,
                 "is_hard": budget.is_hard,
+                "budget_id": str(budget.pk),
+                "month": f"{month.first_day:%Y-%m}",
+                "threshold_percent": threshold,
             },
         )
     return raised
@@ -114,9 +127,12 @@ def _low_balance_alerts() -> int:
 
 
 def _raise(workspace_id: uuid.UUID, kind: AlertKind, *, key: str, details: dict[str, Any]) -> int:
-    made = BillingAlert.objects.get_or_create(
-        key=key, defaults={"workspace_id": workspace_id, "kind": kind, "details": details}
-    )[1]
+    with transaction.atomic():
+        alert, made = BillingAlert.objects.get_or_create(
+            key=key, defaults={"workspace_id": workspace_id, "kind": kind, "details": details}
+        )
+        if made:
+            note_fact(workspace_id=workspace_id, event_type=EVENTS[kind], subject=alert.pk, data=details)
     return int(made)
 
 

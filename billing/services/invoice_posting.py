@@ -12,6 +12,8 @@ from django.conf import settings
 from django.db import connection
 
 from accounts.selectors.people import workspace_names
+from accounts.services.webhook_events import Fact, note_facts
+from accounts.webhooks.catalogue import INVOICE_FINALIZED
 from billing.invoicing.numbers import series_of
 from billing.models import GRANT_PRIORITY, BillingProfile, GrantKind, Invoice, InvoiceKind, InvoiceSeries
 from billing.services.invoice_lines import DraftOf
@@ -95,6 +97,27 @@ def finalize(drafts: Sequence[DraftOf], moment: datetime) -> None:
         of_kind = [draft for draft in drafts if kinds[draft.invoice_id] == kind]
         if of_kind:
             _number(of_kind, kind, moment)
+    final = Invoice.objects.filter(pk__in=values["invoices"])
+    note_facts(
+        Fact(invoice.workspace_id, INVOICE_FINALIZED, invoice.pk, _as_told(invoice)) for invoice in final
+    )
+
+
+def _as_told(invoice: Invoice) -> dict[str, Any]:
+    """What programs are told of an invoice: its numbers, not who is billed."""
+    return {
+        "invoice_id": str(invoice.pk),
+        "kind": invoice.kind,
+        "series": invoice.series,
+        "number": invoice.number,
+        "currency": invoice.currency,
+        "period_start": invoice.period_start.isoformat(),
+        "period_end": invoice.period_end.isoformat(),
+        "total_micros": invoice.total_micros,
+        "prepaid_micros": invoice.prepaid_micros,
+        "due_micros": invoice.due_micros,
+        "due_at": invoice.due_at.isoformat() if invoice.due_at else None,
+    }
 
 
 def _number(drafts: Sequence[DraftOf], kind: InvoiceKind, moment: datetime) -> None:

@@ -8,6 +8,8 @@ import uuid
 from django.db import transaction
 from django.db.models.functions import Now
 
+from accounts.services.webhook_events import note_fact
+from accounts.webhooks.catalogue import PAYMENT_FAILED, PAYMENT_SUCCEEDED
 from billing.models import (
     GrantKind,
     Payment,
@@ -61,6 +63,7 @@ def give_up(*, payment_id: uuid.UUID, state: PaymentState, failure_code: str = "
         payment = Payment.objects.get(pk=payment_id)
         if payment.purpose == PaymentPurpose.AUTOMATIC_TOP_UP:
             automatic_top_up.note_failure(payment=payment)
+        _tell_programs(PAYMENT_FAILED, payment)
     logger.info("payment_not_made", extra={"payment": payment_id, "state": state, "reason": failure_code})
     return True
 
@@ -122,7 +125,26 @@ def settle(*, payment: Payment, reference: str) -> bool:
     )
     if booked != 1:
         raise RuntimeError("a payment was booked beside its account's lock")
+    _tell_programs(PAYMENT_SUCCEEDED, Payment.objects.get(pk=payment.pk))
     if payment.purpose == PaymentPurpose.AUTOMATIC_TOP_UP:
         automatic_top_up.note_success(workspace_id=payment.workspace_id)
     logger.info("payment_booked", extra={"payment": payment.pk, "workspace": payment.workspace_id})
     return True
+
+
+def _tell_programs(event_type: str, payment: Payment) -> None:
+    note_fact(
+        workspace_id=payment.workspace_id,
+        event_type=event_type,
+        subject=payment.pk,
+        data={
+            "payment_id": str(payment.pk),
+            "state": payment.state,
+            "purpose": payment.purpose,
+            "provider": payment.provider,
+            "currency": payment.currency,
+            "amount_micros": payment.amount_micros,
+            "invoice_id": str(payment.invoice_id) if payment.invoice_id else None,
+            "failure_code": payment.failure_code,
+        },
+    )

@@ -253,6 +253,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "jobs", "description": "Texts that are spoken."},
         {"name": "account", "description": "Balance and limits."},
         {"name": "keys", "description": "API keys."},
+        {"name": "webhooks", "description": "Where your programs are told what happened."},
     ],
 }
 
@@ -289,6 +290,7 @@ INVOICE_SELLER = {
 # What the leading clock does once a minute beside its own work, in apps that it must not know.
 CLOCK_TASKS = [
     "portal.logs.retention.delete_old_lines",
+    "accounts.services.webhook_housekeeping.look_after_webhooks",
     "portal.metrics.counting.count_what_ended",
     "billing.services.alerts.watch",
     "portal.books.reconcile_yesterday",
@@ -318,6 +320,18 @@ PAYMENTS: dict[str, Any] = {
     "ALIPAY_PRIVATE_KEY": env_text("ALIPAY_PRIVATE_KEY", ""),
     "ALIPAY_PUBLIC_KEY": env_text("ALIPAY_PUBLIC_KEY", ""),
     "ALIPAY_GATEWAY": env_text("ALIPAY_GATEWAY", "https://openapi.alipay.com/gateway.do"),
+}
+
+# Webhooks to customers (accounts.webhooks).
+WEBHOOKS: dict[str, Any] = {
+    # What customers' secrets are derived with; empty: SECRET_KEY. A new one makes every customer's secret a new one.
+    "SIGNING_KEY": env_text("WEBHOOK_SIGNING_KEY", ""),
+    # Networks that may be called beside public addresses, such as "10.8.0.0/16". Whoever has an account reaches them.
+    "ALLOWED_NETWORKS": env_list("WEBHOOK_ALLOWED_NETWORKS", ""),
+    # Authorities that are trusted beside the system's, as PEM.
+    "CA_FILE": env_text("WEBHOOK_CA_FILE", ""),
+    # Only portal.settings.embedded sets it: plain HTTP to this machine itself, for trying things out.
+    "LOOPBACK_HTTP": False,
 }
 
 # What the product does, in numbers. A rule's own module reads these and nothing else repeats them.

@@ -14,7 +14,7 @@ from tts import storage
 from tts.audio.peaks import waveform_peaks
 from tts.audio.wav import join_pcm, read_wav, wav_file
 from tts.models import Attempt, Segment, SynthesisJob
-from tts.services import wakeups
+from tts.services import job_facts, wakeups
 from tts.states import JOB_ENDED, JOB_LIVE, SEGMENT_LIVE, AttemptState, JobState, SegmentState
 from tts.text.pauses import pause_after_ms
 
@@ -37,17 +37,15 @@ def end_job(
     worker, which finds itself fenced. `refund` gives back what earlier segments of the job had cost.
     """
     holds.release(job_id=job_id)
-    ended = SynthesisJob.objects.filter(pk=job_id, state__in=JOB_LIVE).update(
-        state=state,
-        error_code=error_code,
-        audio_key=audio_key,
-        peaks=peaks or [],
-        finished_at=Now(),
+    ended = job_facts.move_to_end(
+        job_id=job_id, state=state, error_code=error_code, audio_key=audio_key, peaks=peaks or []
     )
-    if ended != 1:
+    if ended is None:
         return False
-    if refund and refund_job(job_id=job_id):
+    refunded = refund and refund_job(job_id=job_id)
+    if refunded:
         SynthesisJob.objects.filter(pk=job_id).update(charged_micros=0)
+    job_facts.note_end(ended, charged_micros=0 if refunded else ended.charged_micros)
     # A job that succeeded has nothing left to close, unless it was deleted while it was spoken.
     if (
         state != JobState.SUCCEEDED

@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError, connection
 from django.utils.module_loading import import_string
 
+from accounts.webhook_upkeep import WebhookUpkeep
 from billing.upkeep import MoneyUpkeep
 from portal.lib.side_thread import SideThread
 from tts.services.preset_samples import ensure_preset_samples
@@ -36,6 +37,7 @@ class Command(BaseCommand):
     _ticks = 0
     _telemetry = TelemetryUpkeep()
     _money = MoneyUpkeep()
+    _webhooks = WebhookUpkeep()
     _tasks = SideThread("tasks")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -62,6 +64,7 @@ class Command(BaseCommand):
         self._ticks += 1
         self._telemetry.tick()
         self._money.tick()
+        self._webhooks.tick()
         if self._ticks % SAMPLES_EVERY_TICKS == 0 and settings.VOICEPOOL["PRESET_SAMPLES"]:
             ensure_preset_samples()
         if self._ticks % TASKS_EVERY_TICKS == 1:
