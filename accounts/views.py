@@ -10,7 +10,6 @@ from typing import cast
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -21,8 +20,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.forms import NewKeyForm, ProfileForm
 from accounts.models import ApiKey, User, Workspace
+from accounts.once import is_first_time
 from accounts.quick_start import examples
 from accounts.selectors.api_keys import api_keys_of
+from accounts.selectors.people import runs_workspace
 from accounts.services import api_keys
 from accounts.tenancy import choose_workspace, one_of, require_workspace
 from portal.lib import clock
@@ -37,10 +38,6 @@ class KeyRow:
     dialog_id: str
 
 
-# A form that was sent is not taken again: reloading the page that shows a new key must not make another.
-FORM_REMEMBERED_SECONDS = 24 * 3600
-
-
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -50,7 +47,7 @@ def developers(request: HttpRequest) -> HttpResponse:
     form = NewKeyForm(request.POST if request.method == "POST" else None)
     new_key = ""
     if request.method == "POST" and form.is_valid():
-        if not _is_first_time(request):
+        if not is_first_time(request):
             messages.warning(
                 request, _("This key was made before. It was shown once and cannot be shown again.")
             )
@@ -65,14 +62,9 @@ def developers(request: HttpRequest) -> HttpResponse:
         "keys_maximum": api_keys.MAX_KEYS_PER_WORKSPACE,
         "now": clock.now(),
         "examples": examples(base_url=settings.BASE_URL, key=new_key),
+        "runs_workspace": runs_workspace(cast(User, request.user), workspace.pk),
     }
     return render(request, "accounts/developers.html", context)
-
-
-def _is_first_time(request: HttpRequest) -> bool:
-    """Whether this very form is sent for the first time. Each rendering carries its own id."""
-    form_id = request.POST.get("form_id", "")[:36]
-    return cache.add(f"form-sent:{request.user.pk}:{form_id}", True, FORM_REMEMBERED_SECONDS)
 
 
 def _create_key(request: HttpRequest, workspace: Workspace, form: NewKeyForm) -> str:

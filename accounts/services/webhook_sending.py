@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 
 from django.db import connection
 
+from accounts.models import WebhookDelivery
 from accounts.services.webhook_deliveries import Claimed, claim_due, close_unwanted, record_outcome
 from accounts.webhooks.outside import call_policy, signing_key, tls_context
 from accounts.webhooks.secrets import secret_of, signed_headers
@@ -41,10 +42,11 @@ def deliver_due() -> int:
     return asyncio.run(_Round(call_policy(), tls_context()).run())
 
 
-def body_of(claimed: Claimed) -> str:
+def text_of(delivery: Claimed | WebhookDelivery) -> str:
     """What is sent: the same for every try."""
-    moment = claimed.happened_at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    message = {"type": claimed.event_type, "timestamp": moment, "data": claimed.data}
+    happened_at = delivery.happened_at if isinstance(delivery, Claimed) else delivery.created_at
+    moment = happened_at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    message = {"type": delivery.event_type, "timestamp": moment, "data": delivery.data}
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -91,7 +93,7 @@ class _Round:
             logger.exception("webhook_delivery_broke", extra={"delivery": claimed.delivery_id})
 
     async def _send(self, claimed: Claimed) -> None:
-        body = body_of(claimed)
+        body = text_of(claimed)
         started_at = clock.now()
         secrets = [
             secret_of(key=signing_key(), endpoint_id=claimed.endpoint_id, secret_id=secret_id)

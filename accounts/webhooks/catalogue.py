@@ -52,7 +52,7 @@ ERRORS: Final[dict[str, Promise]] = {
     "host_not_found": _("The host’s name could not be resolved."),
     "connection_failed": _("No connection, or it broke off before the answer."),
     "tls_failed": _("The certificate is not valid for this host, or TLS failed."),
-    "timeout": _("No answer within 15 seconds."),
+    "timeout": _("No answer within 13 seconds."),
     "answer_invalid": _("The answer is not HTTP."),
     "answer_not_2xx": _("The answer was not a success (2xx). Redirects are not followed."),
     "endpoint_off": _("The endpoint was switched off."),

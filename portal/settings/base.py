@@ -246,6 +246,7 @@ SPECTACULAR_SETTINGS = {
         "AttemptStateEnum": "tts.states.AttemptState",
         "JobClassEnum": "tts.states.JobClass",
         "VoiceKindEnum": "tts.models.VoiceKind",
+        "WebhookDeliveryStateEnum": "accounts.models.DeliveryState",
         "CheckStateEnum": ["passed", "notice", "warning", "rejected"],
     },
     "TAGS": [
