@@ -15,6 +15,7 @@ from tests.billing.speech import plan
 from tests.cast import api_of
 from tests.factories import finish_job, make_job
 from tests.pages.money import used
+from tests.webhooks.rows import happened, make_endpoint
 from tts.models import SynthesisJob, Voice
 
 
@@ -64,8 +65,13 @@ def make_estate(
     change = PlanChange.objects.create(
         workspace_id=alice_workspace.pk, plan_version=plan(0), first_day=date(9000, 1, 1)
     )
+    endpoint, _secret = make_endpoint(alice_workspace, "https://alice-hooks.example/private")
+    happened(alice_workspace)
+    delivery = endpoint.deliveries.get()
     return Estate(
         ids={
+            "endpoint_id": endpoint.pk,
+            "delivery_id": delivery.pk,
             "invoice_id": invoice.pk,
             "change_id": change.pk,
             "payment_id": paid.pk,
@@ -84,6 +90,7 @@ def make_estate(
             "Alice's voice",
             "Alice&#x27;s voice",
             "Alice card 4242",
+            "alice-hooks.example",
             "Alice's own words",
             "alice@example.com",
             "Alice and Bob",
@@ -115,5 +122,7 @@ MISSING: dict[str, object] = {
         "method_id",
         "invoice_id",
         "change_id",
+        "endpoint_id",
+        "delivery_id",
     )
 }
