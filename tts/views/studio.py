@@ -33,6 +33,7 @@ from tts.text.limits import MAX_JOB_CHARACTERS
 from tts.views.cards import VoiceCard, voice_cards
 from tts.views.curl import curl_command
 from tts.views.live import live_context
+from tts.views.text_faults import text_faults
 
 
 @dataclass(frozen=True)
@@ -171,8 +172,7 @@ def _quote_context(workspace: Workspace, form: RequestForm) -> dict[str, Any]:
             speed=wanted.speed,
         )
     except DomainError as error:
-        context["refusal"] = error.text()
-        return context
+        return context | {"refusal": error.text(), "faults": text_faults(error, wanted.text)}
     return context | {
         "quote": priced,
         "curl": curl_command(wanted),

@@ -1,0 +1,35 @@
+"""What is wrong in a text, shown where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from portal.lib.errors import DomainError
+
+# Enough on both sides to find the place again.
+_AROUND = 12
+
+
+@dataclass(frozen=True)
+class TextFault:
+    """The characters at fault with what stands around them, why, and what was probably meant ("": nothing is near)."""
+
+    before: str
+    fault: str
+    after: str
+    message: str
+    suggestion: str
+
+
+def text_faults(error: DomainError, text: str) -> list[TextFault]:
+    """Return the faults that a refusal of that text tells the places of; [] where it tells none."""
+    return [
+        TextFault(
+            before=text[max(0, mistake["start"] - _AROUND) : mistake["start"]],
+            fault=text[mistake["start"] : mistake["end"]],
+            after=text[mistake["end"] : mistake["end"] + _AROUND],
+            message=mistake["message"],
+            suggestion=mistake["suggestion"],
+        )
+        for mistake in error.details().get("mistakes", [])
+    ]
