@@ -38,3 +38,8 @@ def transactions_of(
 def moved(transaction: LedgerTransaction, account: LedgerAccount) -> int:
     """What a transaction added to one account, in micros; negative where it took from it."""
     return sum(entry.amount_micros for entry in transaction.entries.all() if entry.account == account)
+
+
+def was_posted(*, idempotency_key: str) -> bool:
+    """Whether there is a transaction of this key."""
+    return LedgerTransaction.objects.filter(idempotency_key=idempotency_key).exists()

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Sum
 
 from billing.errors import AmountNotPositive, CreditNoteTooHigh, NotAnInvoice, ReasonMissing
-from billing.invoicing.amounts import note_tax
+from billing.invoicing.amounts import CENT_MICROS, note_tax
 from billing.models import (
     GRANT_PRIORITY,
     GrantKind,
@@ -21,6 +21,7 @@ from billing.models import (
     TransactionKind,
 )
 from billing.services import holds, ledger
+from billing.services.given_back import left_for_notes
 from billing.services.invoice_paying import paying
 from billing.services.invoice_posting import next_numbers
 from portal.lib.clock import database_now
@@ -28,8 +29,17 @@ from portal.lib.display import money_exact
 
 
 def creditable(invoice: Invoice) -> int:
-    """What of an invoice's total was not credited yet, in micros."""
-    return max(0, invoice.total_micros - _credited(invoice))
+    """What of an invoice's total was given back neither by notes nor for its jobs yet, in micros, tax included. A note
+    over as much is never refused; where jobs were refunded it may be up to a cent less than could be."""
+    left = max(0, invoice.total_micros - _credited(invoice))
+    without_tax = left_for_notes(invoice)
+    if invoice.tax_inclusive or invoice.tax_micros <= 0:
+        return min(left, without_tax)
+    if left - _tax_of(invoice, left) <= without_tax:
+        return left
+    most = without_tax * invoice.total_micros // invoice.net_micros
+    # A note's tax is rounded to the cent.
+    return min(left, most if most - _tax_of(invoice, most) <= without_tax else max(0, most - CENT_MICROS))
 
 
 def credit(
@@ -45,7 +55,7 @@ def credit(
         NotAnInvoice: it is a draft or a credit note.
         ReasonMissing
         AmountNotPositive
-        CreditNoteTooHigh: notes never exceed the invoice.
+        CreditNoteTooHigh: notes, and what its jobs were given back since, never exceed the invoice.
     """
     with transaction.atomic():
         holds.lock_account(workspace_id=Invoice.objects.values_list("workspace_id").get(pk=invoice_id)[0])
@@ -62,7 +72,8 @@ def credit(
         amount = left if amount_micros is None else amount_micros
         if amount_micros is not None and amount_micros <= 0:
             raise AmountNotPositive(field="amount")
-        if amount > left or left == 0:
+        without_tax = amount if invoice.tax_inclusive else amount - _tax_of(invoice, amount)
+        if amount > left or left == 0 or without_tax > left_for_notes(invoice):
             raise CreditNoteTooHigh(field="amount", left=money_exact(left, invoice.currency))
         note = _make(invoice, note_id, amount, reason.strip())
         _give_back(invoice, note)
@@ -74,13 +85,18 @@ def _credited(invoice: Invoice) -> int:
     return notes.aggregate(total=Sum("total_micros"))["total"] or 0
 
 
-def _make(invoice: Invoice, note_id: uuid.UUID, amount: int, reason: str) -> Invoice:
-    tax = note_tax(
+def _tax_of(invoice: Invoice, amount: int) -> int:
+    """The tax that the next note over `amount` gives back."""
+    return note_tax(
         total_micros=invoice.total_micros,
         tax_micros=invoice.tax_micros,
         credited_micros=_credited(invoice),
         amount_micros=amount,
     )
+
+
+def _make(invoice: Invoice, note_id: uuid.UUID, amount: int, reason: str) -> Invoice:
+    tax = _tax_of(invoice, amount)
     moment = database_now()
     note = Invoice.objects.create(
         id=note_id,
