@@ -84,7 +84,7 @@ def _keep(run: Reconciliation, outcomes: Sequence[Outcome]) -> int:
     alerts = 0
     with connection.cursor() as cursor:
         for difference in found:
-            values = {
+            values: dict[str, str | int] = {
                 "check": difference.check,
                 "subject": difference.subject[:120],
                 "expected": difference.expected,
