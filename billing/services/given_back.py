@@ -18,12 +18,12 @@ from django.db.models import F, Sum
 
 from billing.models import Invoice, InvoiceKind
 
-# A job is on the first invoice that had its newest record.
+# A job is on what closed a month, an invoice or a note of all of it, and was the first to have its newest record.
 _OF_JOB: Final = """
 SELECT invoice.id FROM (
     SELECT id, day, workspace_id FROM billing_usagerecord WHERE job_id = %(job)s AND billable ORDER BY id DESC LIMIT 1
 ) AS used
-JOIN billing_invoice invoice ON invoice.workspace_id = used.workspace_id AND invoice.kind = 'invoice'
+JOIN billing_invoice invoice ON invoice.workspace_id = used.workspace_id AND invoice.corrects_id IS NULL
     AND invoice.state = 'final' AND invoice.last_usage_id >= used.id
     AND (invoice.period_end AT TIME ZONE invoice.time_zone)::date > used.day
 ORDER BY invoice.period_end LIMIT 1
@@ -43,7 +43,7 @@ WHERE moved.workspace_id = %(workspace)s AND moved.kind = 'refund' AND moved.job
     AND used.id <= %(last_usage)s AND used.day < (%(end)s AT TIME ZONE %(zone)s)::date
     AND NOT EXISTS (
         SELECT FROM billing_invoice earlier
-        WHERE earlier.workspace_id = %(workspace)s AND earlier.kind = 'invoice' AND earlier.state = 'final'
+        WHERE earlier.workspace_id = %(workspace)s AND earlier.corrects_id IS NULL AND earlier.state = 'final'
             AND earlier.period_end < %(end)s AND earlier.last_usage_id >= used.id
             AND (earlier.period_end AT TIME ZONE earlier.time_zone)::date > used.day
     )

@@ -227,7 +227,7 @@ def fees_by_day(world: World, invoices: Any) -> int:
 
 
 def no_more_goes_back_than_was_charged(world: World, invoices: Any, *, inclusive: bool) -> None:
-    notes = Invoice.objects.filter(workspace_id=world.workspace_id, kind=InvoiceKind.CREDIT_NOTE)
+    notes = Invoice.objects.filter(workspace_id=world.workspace_id, corrects__isnull=False)
     noted = summed(notes, "total_micros" if inclusive else "net_micros")
     refunded = summed(Hold.objects.filter(workspace_id=world.workspace_id), "refunded_micros")
     spoken = summed(UsageRecord.objects.filter(workspace_id=world.workspace_id), "charged_micros")
