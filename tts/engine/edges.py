@@ -33,7 +33,7 @@ def faded(sound: Sound, *, in_ms: int = FADE_MS, out_ms: int = FADE_MS) -> Sound
     fade_in = min(in_ms * SAMPLE_RATE_HZ // 1000, len(kept) // 2)
     fade_out = min(out_ms * SAMPLE_RATE_HZ // 1000, len(kept) // 2)
     kept[:fade_in] *= np.linspace(0, 1, fade_in, dtype=np.float32)
-    kept[len(kept) - fade_out :] *= np.linspace(1, 0, fade_out, dtype=np.float32)
+    kept[len(kept) - fade_out :] *= np.linspace(0, 1, fade_out, dtype=np.float32)[::-1]
     return kept
 
 
