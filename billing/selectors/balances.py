@@ -22,6 +22,11 @@ class Balance:
     # What the available money buys in the interactive class at today's price; nothing where it is a debt.
     affordable_gpu_ms: int
 
+    @property
+    def spendable_micros(self) -> int:
+        """What jobs can be set aside from: the available money, and what may be owed. Not negative."""
+        return max(0, self.available_micros + self.credit_limit_micros)
+
 
 def balance_of(workspace_id: uuid.UUID) -> Balance:
     """The workspace's balance; zero where it has no account yet."""

@@ -83,6 +83,11 @@ class UsagePage:
     parts: list[Part]
     budgets: list[BudgetRow]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was used, and nothing given back, in these days."""
+        return not any(part.lines for part in self.parts)
+
 
 def read_usage_page(workspace: Workspace, days: Days, measure: Measure) -> UsagePage:
     """The number of queries does not depend on how much there is, but for two for each budget."""
