@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
-from django.conf import settings
 from django.utils.translation import gettext
 
 from portal.lib.cache import remembered
 from portal.lib.display import wait_text
-from tts.engine.catalogue import ENGINES, EngineDescription
+from tts.selectors.engines import pool_offer
 from tts.selectors.waits import expected_waits
 from tts.states import JobClass
 
 # Every page shows it: one look at the tables in this time serves all.
 CACHED_SECONDS = 5
+PACE_SECONDS = 30
 CACHE_KEY = "service-state"
 # Below this nobody feels that they wait.
 BUSY_FROM_MS = 5_000
@@ -57,6 +57,6 @@ def service_state() -> ServiceState:
     return ServiceState(*known)
 
 
-def current_engine() -> EngineDescription:
-    """The engine that customers' requests are quoted for."""
-    return ENGINES[settings.VOICEPOOL["CPU_ENGINE"]]
+def gpu_ms_per_audio_s() -> int:
+    """What customers' requests are quoted with, as it was at most half a minute ago: see `pool_offer`."""
+    return remembered("pool-pace", seconds=PACE_SECONDS, find=lambda: pool_offer().gpu_ms_per_audio_s)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from billing.pricing import price_gpu_ms
 from billing.selectors.prices import current_price, rate_for
-from portal.service_state import current_engine
+from portal.service_state import gpu_ms_per_audio_s
 from tts.states import JobClass
 
 SECONDS_PER_MINUTE = 60
@@ -26,7 +26,7 @@ class ClassPrice:
 def class_prices() -> list[ClassPrice]:
     """The price of each class of job, the most urgent first. Raises NoPrice when the operator has set none."""
     price = current_price()
-    gpu_ms_per_audio_minute = SECONDS_PER_MINUTE * current_engine().gpu_ms_per_audio_s
+    gpu_ms_per_audio_minute = SECONDS_PER_MINUTE * gpu_ms_per_audio_s()
     prices = []
     for job_class in JobClass:
         rate = rate_for(price=price, job_class=job_class.value)
@@ -43,4 +43,4 @@ def class_prices() -> list[ClassPrice]:
 
 def audio_ms_for(gpu_ms: int) -> int:
     """How much speech `gpu_ms` milliseconds of a device make about, in ms of audio."""
-    return gpu_ms * MS_PER_SECOND // current_engine().gpu_ms_per_audio_s
+    return gpu_ms * MS_PER_SECOND // gpu_ms_per_audio_s()

@@ -8,10 +8,13 @@ from array import array
 from dataclasses import dataclass
 
 from tts.audio.wav import pcm_duration_ms
+from tts.engine.capabilities import Capabilities
 from tts.engine.catalogue import PRESET_VOICES
 from tts.engine.process import Chunk, Done, EngineError, EngineFailure, EngineProcess
 from tts.engine.protocol import SpeakRequest, VoiceReference
 
+# For engines that know no Chinese.
+ENGLISH_TEXT = "It is a fine day today."
 # On a CPU it is the warm-up as well, and whoever starts the stack waits for it: two short sounds, spoken fast.
 SHORT_TEXT, SHORT_SPEED = "好 a", 2.0
 TEXT, SPEED = "你好，今天天气很好。", 1.0
@@ -41,16 +44,22 @@ class CanaryResult:
         return not self.detail
 
 
-def speak_canary(engine: EngineProcess, *, sample_rate_hz: int, thorough: bool) -> CanaryResult:
+def speak_canary(
+    engine: EngineProcess, *, sample_rate_hz: int, thorough: bool, capabilities: Capabilities | None = None
+) -> CanaryResult:
     """Have a loaded engine speak the test sentence and look at what comes. Never raises for the engine's faults.
 
-    `thorough`: a whole sentence, for devices that somebody had reason to doubt or that cost much when they are wrong.
+    `capabilities`: what it says that it can do; without Chinese it speaks an English sentence. `thorough`: a whole
+    sentence, for devices that somebody had reason to doubt or that cost much when they are wrong.
     """
+    is_chinese = capabilities is None or "zh" in capabilities.languages
+    language = "zh" if is_chinese else "en"
+    text = (TEXT if thorough else SHORT_TEXT) if is_chinese else ENGLISH_TEXT
     request = SpeakRequest(
         request_id=f"canary-{uuid.uuid4()}",
-        text=TEXT if thorough else SHORT_TEXT,
-        language="zh",
-        voice=VoiceReference(kind="preset", preset_key=PRESET_VOICES[0].key, language="zh"),
+        text=text,
+        language=language,
+        voice=VoiceReference(kind="preset", preset_key=PRESET_VOICES[0].key, language=language),
         seed=1,
         speed=SPEED if thorough else SHORT_SPEED,
         max_gpu_ms=MAX_GPU_MS,

@@ -54,6 +54,15 @@ class InstructionMissing(DomainError):
     message = _("The mode instruct needs an instruction. Choose one, or speak the text as it is.")
 
 
+class NotOffered(DomainError):
+    code = "not_offered"
+    status = 422
+    message = _(
+        "No device of the pool can speak this now: its models lack the kind of voice or the language. Nothing was "
+        "charged. Choose a preset voice or another language."
+    )
+
+
 class QueueFull(DomainError):
     code = "queue_full"
     status = 429

@@ -29,6 +29,10 @@ FAILURES: dict[str, str | Promise] = {
     ),
     "clip_too_short": _("The recording of this voice is shorter than a second. Record the voice again."),
     "clip_silent": _("The recording of this voice is silent. Record the voice again."),
+    "remote_refused": _(
+        "The speech server behind the pool refused this text or voice. Nothing was charged. Change the text or pick "
+        "another voice."
+    ),
     "voice_deleted": _(
         "The voice was deleted before all was spoken. Only what was spoken before is charged. Pick another voice."
     ),

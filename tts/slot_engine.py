@@ -10,8 +10,12 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from tts.engine.process import EngineProcess
+
+# Set by the node's agent for the workers of a remote device.
+REMOTE_URL_VARIABLE = "VOICEPOOL_REMOTE_URL"
 
 _early: EngineProcess | None = None
 
@@ -19,6 +23,10 @@ _early: EngineProcess | None = None
 def build_engine(*, engine: str, visible_device: str) -> EngineProcess:
     """The engine process of a slot, not started yet. `visible_device`: a GPU's UUID, or "" on a CPU."""
     settings = json.loads(_settings(on_gpu=bool(visible_device)) or "{}")
+    if url := os.environ.get(REMOTE_URL_VARIABLE):
+        # The key goes through the pipe to the engine process, so that no list of processes or variables shows it.
+        settings = json.loads(os.environ.get("VOICEPOOL_REMOTE_SETTINGS") or "{}")
+        settings = {**settings, "url": url, "key": _secret("VOICEPOOL_REMOTE_KEY")}
     environment = {"CUDA_VISIBLE_DEVICES": visible_device}
     return EngineProcess(command=_command(engine), engine=engine, settings=settings, environment=environment)
 
@@ -32,6 +40,14 @@ def _command(engine: str) -> list[str] | None:
     """An interpreter of the engine's own, where it needs packages that do not fit beside ours; None is this one."""
     python = os.environ.get("COSYVOICE_PYTHON") if engine == "cosyvoice" else None
     return [python, "-m", "tts.engine.host"] if python else None
+
+
+def _secret(name: str) -> str:
+    """The variable, or the content of the file that `name`_FILE names (as portal.lib.env, which needs Django)."""
+    if name in os.environ:
+        return os.environ[name]
+    path = os.environ.get(f"{name}_FILE")
+    return Path(path).read_text(encoding="utf-8").strip() if path else ""
 
 
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:

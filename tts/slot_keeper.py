@@ -291,7 +291,7 @@ class SlotKeeper:
         """Whether a second engine fits beside the one that serves."""
         known = ENGINES.get(name)
         needed = known.minimum_free_memory_bytes if known else 0
-        if view.kind == DeviceKind.CPU:
+        if view.kind != DeviceKind.GPU:
             return bool(psutil.virtual_memory().available >= needed)
         return view.memory_free_bytes is not None and view.memory_free_bytes >= needed
 
@@ -319,7 +319,7 @@ class SlotKeeper:
             engine_pid=kept.process.pid or 0,
             engine_version=kept.loaded.engine_version,
             engine=kept.name,
-            languages=kept.loaded.languages,
+            capabilities=kept.loaded.capabilities,
         )
         if not taken:
             raise SupersededError

@@ -88,5 +88,10 @@ class Warmer:
         if on_gpu:
             # Compiles and reserves what real requests need; on a CPU the test sentence warms enough.
             process.warm_up(WARM_UP_TIMEOUT_S)
-        result = speak_canary(process, sample_rate_hz=loaded.sample_rate_hz, thorough=thorough or on_gpu)
+        result = speak_canary(
+            process,
+            sample_rate_hz=loaded.sample_rate_hz,
+            thorough=thorough or on_gpu,
+            capabilities=loaded.capabilities,
+        )
         return loaded, result

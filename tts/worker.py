@@ -12,7 +12,7 @@ import uuid
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from portal.lib.database import drop_broken_connections
-from tts.engine.errors import OUT_OF_MEMORY
+from tts.engine.errors import BACKEND_GONE, OUT_OF_MEMORY
 from tts.engine.process import (
     BudgetExhausted,
     EngineCanceled,
@@ -225,6 +225,9 @@ class Runner:
                 gpu_ms=error.gpu_ms,
                 blame_user=error.blame == "user",
             )
+            if error.code == BACKEND_GONE:
+                # Nobody's strike. A fresh one does not come up before its server is back: until then the slot is out.
+                self.keeper.discard(error.code)
         except EngineDied as error:
             self._lose_engine(work, "engine_died", str(error))
         except EngineHung as error:

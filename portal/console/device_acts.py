@@ -9,7 +9,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from portal.console.selectors import DeviceRow
-from tts.engine.catalogue import ENGINES
 from tts.models import DeviceCommandKind
 from tts.states import DeviceState
 
@@ -121,13 +120,14 @@ def acts_offered(row: DeviceRow) -> list[Act]:
         kinds = ()
     if row.drained:
         kinds = tuple(kind for kind in kinds if kind != DeviceCommandKind.DRAIN)
-    if not other_engines(row.engine):
+    if not other_engines(row):
         kinds = tuple(kind for kind in kinds if kind != DeviceCommandKind.SWAP_MODEL)
     return [ACTS[kind] for kind in kinds]
 
 
-def other_engines(engine: str) -> list[tuple[str, str]]:
-    return [(key, found.name) for key, found in ENGINES.items() if key != engine]
+def other_engines(row: DeviceRow) -> list[tuple[str, str]]:
+    """The engines that its node has, but for the one that it runs."""
+    return [(key, name) for key, name in row.engines.items() if key != row.engine]
 
 
 def reason_field() -> forms.CharField:
@@ -151,5 +151,5 @@ class DeviceActForm(forms.Form):
     ) -> None:
         super().__init__(*arguments, **keywords)  # type: ignore[arg-type]
         if kind == DeviceCommandKind.SWAP_MODEL:
-            self.fields["engine"] = forms.ChoiceField(label=_("Engine"), choices=other_engines(row.engine))
+            self.fields["engine"] = forms.ChoiceField(label=_("Engine"), choices=other_engines(row))
             self.order_fields(["engine", "reason", "epoch"])

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,6 +18,7 @@ from django.db.models import Count, Min, Prefetch, Q, QuerySet, Sum
 
 from portal.lib.queues import redis_connection, slot_queue
 from tts.models import Attempt, Device, DeviceSlot, Segment, SynthesisJob
+from tts.selectors.engines import usable_engines
 from tts.states import (
     ATTEMPT_LIVE,
     DEVICE_HEARTBEAT_SECONDS,
@@ -74,7 +75,8 @@ class SlotRow:
 
 @dataclass(frozen=True)
 class DeviceRow:
-    """A device as it stands. `silent`: its agent has not been heard of for too long, whatever `state` says."""
+    """A device as it stands. `engines` are those that its node can bring up, by name. `silent`: its agent has not been
+    heard of for too long, whatever `state` says."""
 
     id: int
     name: str
@@ -98,6 +100,8 @@ class DeviceRow:
     drained: bool
     wanted_engine: str
     slots: list[SlotRow]
+    kind: str = ""
+    engines: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def takes_work(self) -> bool:
@@ -257,6 +261,8 @@ def _device_row(
         drained=device.drained_at is not None,
         wanted_engine=device.wanted_engine,
         slots=slots,
+        kind=device.kind,
+        engines=usable_engines(device),
     )
 
 

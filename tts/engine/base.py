@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tts.engine.capabilities import Capabilities
 from tts.engine.protocol import SpeakRequest
 
 
@@ -116,6 +117,8 @@ class LoadedEngine:
     engine_version: str
     sample_rate_hz: int
     languages: tuple[str, ...]
+    capabilities: Capabilities | None = None
+    """What it can do; None: what the catalogue says of an engine of this name, else presets in these languages."""
 
 
 class Engine(abc.ABC):

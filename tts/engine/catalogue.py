@@ -10,6 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from tts.engine.capabilities import CLONE, INSTRUCT, PRESET, Capabilities
+
+if TYPE_CHECKING:
+    from tts.engine.base import LoadedEngine
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,18 @@ class EngineDescription:
     reads_as_written: bool = False
     """Whether it is given texts with their digits and signs, not as they are spoken."""
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the engine can do, in the words that the pool reads."""
+        return Capabilities(
+            languages=self.languages,
+            modes=(PRESET, CLONE, INSTRUCT) if self.takes_instructions else (PRESET, CLONE),
+            instructions="catalogue" if self.takes_instructions else "none",
+            real_clone=self.real_clone,
+            sample_rate_hz=self.sample_rate_hz,
+            gpu_ms_per_audio_s=self.gpu_ms_per_audio_s,
+        )
+
 
 @dataclass(frozen=True)
 class PresetVoice:
@@ -42,6 +60,20 @@ class PresetVoice:
     gender: str
     english_description: str
     chinese_description: str
+
+
+def capabilities_of(loaded: LoadedEngine) -> Capabilities:
+    """What a loaded engine can do: its own word, else the catalogue's, else presets in its languages.
+
+    Raises:
+        EngineError: what it says of itself cannot be true.
+    """
+    if loaded.capabilities is not None:
+        return loaded.capabilities
+    known = ENGINES.get(loaded.engine)
+    if known is not None:
+        return known.capabilities
+    return Capabilities(languages=loaded.languages, sample_rate_hz=loaded.sample_rate_hz)
 
 
 ENGINES: Mapping[str, EngineDescription] = MappingProxyType(
@@ -67,6 +99,16 @@ ENGINES: Mapping[str, EngineDescription] = MappingProxyType(
             sample_rate_hz=24_000,
             gpu_ms_per_audio_s=600,
             minimum_free_memory_bytes=1_200_000_000,
+        ),
+        # What such a server can do is asked of it: its device says so once it has loaded.
+        "remote": EngineDescription(
+            key="remote",
+            name="Speech server (OpenAI’s API)",
+            languages=("zh", "en"),
+            real_clone=False,
+            sample_rate_hz=24_000,
+            gpu_ms_per_audio_s=1000,
+            minimum_free_memory_bytes=200_000_000,
         ),
         "simulated": EngineDescription(
             key="simulated",

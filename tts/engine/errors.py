@@ -10,6 +10,11 @@ FEATURES_UNREADABLE = "features_unreadable"
 """The code of an `EngineError` for stored features that are to be computed anew from the clip."""
 
 
+BACKEND_GONE = "backend_gone"
+"""The code of an `EngineError` of an engine whose server does not answer, or not to requests as they are set up: no
+text is at fault, and the engine is best replaced, which succeeds once the server is back."""
+
+
 class EngineFailure(Exception):
     """Any end of a request other than `Done`."""
 

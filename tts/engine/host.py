@@ -19,11 +19,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import BufferedWriter, FileIO
 from typing import Any
 
 from tts.engine.base import BudgetUsedUp, Canceled, Engine, LoadedEngine, SpeakControl
+from tts.engine.catalogue import capabilities_of
 from tts.engine.errors import OUT_OF_MEMORY, EngineError
 from tts.engine.protocol import (
     ByteReader,
@@ -155,13 +156,16 @@ class Host:
             self._send_error(request_id, _engine_error(error))
 
     def _load(self, frame: Frame) -> None:
-        self._loaded = self._engine.load(dict(frame.header.get("settings", {})))
+        loaded = self._engine.load(dict(frame.header.get("settings", {})))
+        capabilities = capabilities_of(loaded)
+        self._loaded = loaded
         self._channel.send(
             "loaded",
             engine=self._loaded.engine,
             engine_version=self._loaded.engine_version,
             sample_rate_hz=self._loaded.sample_rate_hz,
             languages=list(self._loaded.languages),
+            capabilities=capabilities.as_json(),
         )
 
     def _speak(self, request: SpeakRequest) -> None:
@@ -349,6 +353,37 @@ def die_with_parent() -> None:
         os._exit(EXIT_PARENT_GONE)
 
 
+class _BrokenEngine(Engine):
+    """In place of an engine that there is not: says why when it is asked to load."""
+
+    def __init__(self, error: EngineError) -> None:
+        self._error = error
+
+    def load(self, settings: dict[str, Any]) -> LoadedEngine:
+        raise self._error
+
+    def warm_up(self) -> None:
+        raise self._error
+
+    def speak(self, request: SpeakRequest, control: SpeakControl) -> Iterator[bytes]:
+        raise self._error
+
+
+def made_engine(name: str) -> Engine:
+    """The engine of that name; where it cannot be made, one that says so when it is asked to load."""
+    try:
+        return engine_class(name)()
+    except EngineError as error:
+        logger.error("engine_not_made %s", error)
+        return _BrokenEngine(error)
+    except Exception as error:
+        # The type alone, as everywhere here; the traceback of a broken package goes to its log.
+        logger.exception("engine_not_made")
+        return _BrokenEngine(
+            EngineError("engine_broken", f"The engine {name} cannot be made ({type(error).__name__}).")
+        )
+
+
 def main(arguments: list[str]) -> None:
     """Hold the engine that the first argument names until told to stop."""
     die_with_parent()
@@ -356,7 +391,7 @@ def main(arguments: list[str]) -> None:
     # A terminal's Ctrl-C is for the worker, which stops its engine in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
-    Host(engine_class(arguments[0])(), incoming, outgoing).run()
+    Host(made_engine(arguments[0]), incoming, outgoing).run()
     # Not sys.exit: the teardown of a model's libraries can hang, and there is nothing to save.
     os._exit(0)
 

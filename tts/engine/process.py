@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import IO, Any, Union
 
 from tts.engine.base import LoadedEngine
+from tts.engine.capabilities import Capabilities
 from tts.engine.errors import (
     BudgetExhausted,
     EngineCanceled,
@@ -171,6 +172,7 @@ class EngineProcess:
             engine_version=str(header["engine_version"]),
             sample_rate_hz=int(header["sample_rate_hz"]),
             languages=tuple(str(language) for language in header["languages"]),
+            capabilities=Capabilities.from_json(header["capabilities"]),
         )
         return self.loaded
 

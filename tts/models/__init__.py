@@ -2,6 +2,7 @@ from tts.models.attempt import Attempt
 from tts.models.device import Device, DeviceKind, DeviceSlot
 from tts.models.fair_share import FairShareClass, FairShareQueue
 from tts.models.job import SynthesisJob
+from tts.models.model_share import ModelShare
 from tts.models.operations import (
     DeviceCommand,
     DeviceCommandKind,
@@ -28,6 +29,7 @@ __all__ = [
     "DeviceSlot",
     "FairShareClass",
     "FairShareQueue",
+    "ModelShare",
     "PoisonText",
     "Resolution",
     "Segment",

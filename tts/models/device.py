@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -14,6 +15,7 @@ from tts.states import DeviceState
 class DeviceKind(models.TextChoices):
     GPU = "gpu", _("GPU")
     CPU = "cpu", _("CPU")
+    REMOTE = "remote", _("Remote server")
 
 
 _NOT_THE_MODEL = {"nvidia", "tesla", "geforce", "quadro", "graphics", "gpu"}
@@ -22,9 +24,9 @@ _CLASS_LIMIT = 30
 
 def device_class_of(*, kind: str, model_name: str) -> str:
     """The class of a device by what NVML calls its model: maker and memory left out, so that "NVIDIA H200",
-    "Tesla T4" and "NVIDIA A100-SXM4-80GB" are h200, t4 and a100."""
-    if kind == DeviceKind.CPU:
-        return "cpu"
+    "Tesla T4" and "NVIDIA A100-SXM4-80GB" are h200, t4 and a100. What has no such name is its kind: cpu, remote."""
+    if kind in (DeviceKind.CPU, DeviceKind.REMOTE):
+        return str(kind)
     words = [
         word for word in re.split(r"[^a-z0-9]+", model_name.lower()) if word and word not in _NOT_THE_MODEL
     ]
@@ -37,16 +39,22 @@ def device_class_of(*, kind: str, model_name: str) -> str:
 
 
 class Device(models.Model):
-    # "GPU-<uuid>" as NVML names it, or "cpu:0@<node>".
+    # "GPU-<uuid>" as NVML names it, "cpu:0@<node>", or "remote:<host>:<port>@<node>".
     name = models.CharField(max_length=120, unique=True)
     node_name = models.CharField(max_length=100)
-    kind = models.CharField(max_length=5, choices=DeviceKind.choices)
+    kind = models.CharField(max_length=10, choices=DeviceKind.choices)
     model_name = models.CharField(max_length=100, blank=True)
     state = models.CharField(max_length=12, choices=DeviceState.choices, default=DeviceState.STARTING)
     state_reason = models.CharField(max_length=200, blank=True)
     engine = models.CharField(max_length=30, blank=True)
     engine_version = models.CharField(max_length=60, blank=True)
     languages = models.JSONField(default=list)
+    # What its engine says of itself (tts.engine.capabilities), and the same as what a segment may need; empty where it
+    # has said nothing: then it is given everything.
+    capabilities = models.JSONField(default=dict)
+    offers = ArrayField(models.CharField(max_length=40), default=list)
+    # The engines that its node has installed: name, package, version, problem.
+    installed_engines = models.JSONField(default=list)
     slots = models.PositiveSmallIntegerField(default=1)
     # Grows with each incarnation of the node's agent: a command or a worker of an older one is ignored.
     epoch = models.PositiveIntegerField(default=0)

@@ -27,6 +27,9 @@ class SynthesisJob(models.Model):
     mode = models.CharField(max_length=20, default="plain")
     # A key of tts.text.instructions: how it is read. Empty: as the voice speaks.
     instruction = models.CharField(max_length=60, blank=True, default="", db_default="")
+    # The model on trial that this job's number drew (tts.services.model_shares), "" for the pool's own. One job speaks
+    # with one model.
+    engine = models.CharField(max_length=30, default="", db_default="", blank=True)
     text = models.TextField()
     language = models.CharField(max_length=10, blank=True)
     seed = models.BigIntegerField()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
@@ -18,6 +19,10 @@ class Segment(models.Model):
     index = models.PositiveIntegerField()
     # 0, unless the segment was stopped between two sentences to let urgent work pass: the rest is the next part.
     part = models.PositiveSmallIntegerField(default=0)
+    # What a device must offer to speak it (tts.engine.capabilities.needs_of): a voice's kind, languages.
+    needs = ArrayField(models.CharField(max_length=40), default=list, db_default=[])
+    # Copied from the job: the model on trial that its job was given to, "" for the pool's own.
+    engine = models.CharField(max_length=30, default="", db_default="", blank=True)
     text = models.TextField()
     characters = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=SegmentState.choices, default=SegmentState.QUEUED)
@@ -37,6 +42,12 @@ class Segment(models.Model):
                 fields=["workspace", "job_class", "id"], condition=Q(state="queued"), name="segment_next"
             ),
             models.Index(fields=["job"], condition=Q(state__in=["bound", "running"]), name="segment_in_hand"),
+            # What waits for a model on trial: a few among many.
+            models.Index(
+                fields=["engine", "workspace", "job_class", "id"],
+                condition=Q(state="queued") & ~Q(engine=""),
+                name="segment_on_trial",
+            ),
             # The longest waiting of a class.
             models.Index(fields=["job_class", "id"], condition=Q(state="queued"), name="segment_oldest"),
         ]

@@ -19,7 +19,7 @@ from tts.models import DeviceEventKind, DeviceKind
 from tts.node.discovery import find_devices
 from tts.node.managed_device import ManagedDevice
 from tts.node.orders import Orders
-from tts.node.readings import cpu_reading, gpu_reading
+from tts.node.readings import cpu_reading, gpu_reading, remote_reading
 from tts.node.settings import NodeSettings
 from tts.node.slot_process import STOP_GRACE_S
 from tts.services import devices, health
@@ -118,6 +118,9 @@ class NodeAgent:
         self._look_for_commands()
 
     def _read(self, managed: ManagedDevice) -> DeviceReading | None:
+        if managed.device.kind == DeviceKind.REMOTE:
+            # Nothing is known of the server's own memory; here is only what its workers hold.
+            return remote_reading(used_bytes=managed.memory_used_bytes())
         if managed.device.kind == DeviceKind.CPU:
             return cpu_reading(used_bytes=managed.memory_used_bytes())
         told = self._watch.reading(managed.device.name) if self._watch is not None else None

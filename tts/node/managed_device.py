@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable
 
 from tts.models import Device, DeviceSlot
+from tts.node.discovery import remote_name
 from tts.node.settings import NodeSettings
 from tts.node.slot_process import STOP_GRACE_S, SlotProcess
 from tts.services.node_state import expire_leases, note_memory
 from tts.services.slots import slot_not_ready
 from tts.services.telemetry import DeviceAddress, DeviceReading
+from tts.slot_engine import REMOTE_URL_VARIABLE
 from tts.states import DeviceState
 
 logger = logging.getLogger(__name__)
@@ -110,7 +112,12 @@ class ManagedDevice:
             self._note_memory(low=not enough, now=now)
             if not enough:
                 return
-            slot.start(self.device, now)
+            slot.start(self.device, now, environment=self._environment())
+
+    def _environment(self) -> dict[str, str]:
+        """What a worker must know that the command line does not say: the server behind a remote device."""
+        urls = {remote_name(self._settings, url): url for url in self._settings.remotes}
+        return {REMOTE_URL_VARIABLE: urls[self.device.name]} if self.device.name in urls else {}
 
     def kill(self) -> None:
         """End all workers now. What they speak is lost by its lease and spoken elsewhere."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from django.db import DatabaseError
 
-from tts.engine.catalogue import ENGINES
+from tts.engine.registry import registered_engines
 from tts.models import DeviceCommand, DeviceCommandKind, DeviceCommandState, DeviceEvent, DeviceEventKind
 from tts.node.managed_device import ManagedDevice
 from tts.node.settings import NodeSettings
@@ -147,8 +147,11 @@ class Orders:
 
     def _begin_swap(self, command: DeviceCommand, managed: ManagedDevice, begun: Begun) -> Ended | None:
         device = managed.device
-        if command.engine not in ENGINES:
+        known = registered_engines().get(command.engine)
+        if known is None:
             return failed(f"this node knows no engine {command.engine}")
+        if known.problem:
+            return failed(known.problem)
         if device.engine == command.engine and device.wanted_engine in ("", command.engine):
             return Ended("it has this engine already")
         if begun.is_repeated and device.wanted_engine == command.engine:

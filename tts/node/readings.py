@@ -28,6 +28,11 @@ def cpu_reading(*, used_bytes: int) -> DeviceReading:
     )
 
 
+def remote_reading(*, used_bytes: int) -> DeviceReading:
+    """Of a server elsewhere nothing is known but what its workers hold on this host."""
+    return DeviceReading(taken_monotonic_s=time.monotonic(), memory_used_bytes=used_bytes)
+
+
 def gpu_reading(told: GpuReading) -> DeviceReading:
     return DeviceReading(
         taken_monotonic_s=told.taken_monotonic_s,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.conf import settings
@@ -11,6 +11,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 from portal.lib.env import env_int, env_list, env_text
 from tts.engine.catalogue import ENGINES
+from tts.engine.errors import EngineError
+from tts.engine.registry import REMOTE_ENGINE
+from tts.engine.remote_settings import base_of
 
 # What CosyVoice needs beside what it has loaded; for engines that do not say it themselves.
 MINIMUM_FREE_MEMORY_BYTES = 5_000_000_000
@@ -19,7 +22,8 @@ MOST_SLOTS = 16
 
 @dataclass(frozen=True)
 class NodeSettings:
-    """`devices` limits the node to these GPUs' UUIDs; empty is all of them. Sizes are bytes."""
+    """`devices` limits the node to these GPUs' UUIDs; empty is all of them. `remotes` are addresses of speech
+    servers. Sizes are bytes."""
 
     node_name: str
     cpu_engine: str
@@ -28,10 +32,13 @@ class NodeSettings:
     slots_by_device: Mapping[str, int] = field(default_factory=dict)
     devices: frozenset[str] = frozenset()
     minimum_free_memory_bytes: int | None = None
+    remotes: tuple[str, ...] = ()
+    remote_engine: str = REMOTE_ENGINE
 
     @classmethod
-    def from_environment(cls) -> NodeSettings:
-        """
+    def from_environment(cls, *, remotes: Sequence[str] = (), remote_engine: str = "") -> NodeSettings:
+        """`remotes` and `remote_engine` come before what the environment says of them.
+
         Raises:
             ImproperlyConfigured: a variable is malformed.
         """
@@ -44,6 +51,8 @@ class NodeSettings:
             slots_by_device=dict(_slots_by_device()),
             devices=frozenset(env_list("VOICEPOOL_DEVICES")),
             minimum_free_memory_bytes=minimum if minimum >= 0 else None,
+            remotes=_remotes([*remotes] or env_list("VOICEPOOL_REMOTES")),
+            remote_engine=remote_engine or env_text("VOICEPOOL_REMOTE_ENGINE", REMOTE_ENGINE),
         )
 
     def slots_of(self, device_name: str) -> int:
@@ -56,6 +65,15 @@ class NodeSettings:
             return self.minimum_free_memory_bytes
         described = ENGINES.get(engine)
         return described.minimum_free_memory_bytes if described else MINIMUM_FREE_MEMORY_BYTES
+
+
+def _remotes(urls: Sequence[str]) -> tuple[str, ...]:
+    for url in urls:
+        try:
+            base_of(url)
+        except EngineError as error:
+            raise ImproperlyConfigured(f"A remote speech server: {error.message}") from error
+    return tuple(dict.fromkeys(urls))
 
 
 def _slots_by_device() -> list[tuple[str, int]]:

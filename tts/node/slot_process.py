@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,8 +55,8 @@ class SlotProcess:
     def is_due(self, now: float) -> bool:
         return self.process is None and now >= self.start_at
 
-    def start(self, device: Device, now: float) -> None:
-        """Start the worker for the device as it is stored now."""
+    def start(self, device: Device, now: float, *, environment: Mapping[str, str] | None = None) -> None:
+        """Start the worker for the device as it is stored now. `environment` is added to this process's own."""
         command = [
             sys.executable,
             str(Path(settings.BASE_DIR) / "manage.py"),
@@ -67,7 +68,12 @@ class SlotProcess:
             f"--visible-device={device.name if device.kind == DeviceKind.GPU else ''}",
         ]
         # A group of its own: the terminal's Ctrl-C reaches the agent, which stops workers in order.
-        self.process = subprocess.Popen(command, start_new_session=True, preexec_fn=die_with_parent())
+        self.process = subprocess.Popen(
+            command,
+            start_new_session=True,
+            preexec_fn=die_with_parent(),
+            env={**os.environ, **environment} if environment else None,
+        )
         self.started_at = now
         self.asked_to_end, self.kill_at = False, None
 

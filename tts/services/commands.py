@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.services.audit import record_act
 from portal.lib.errors import InvalidInput
-from tts.engine.catalogue import ENGINES
 from tts.models import Device, DeviceCommand, DeviceCommandKind, DeviceCommandState
+from tts.selectors.engines import usable_engines
 from tts.services.node_wakeups import wake_node
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ def request_command(
     reason = " ".join(reason.split())
     if not reason:
         raise InvalidInput(field="reason", reason=_("Say why; the reason goes into the audit log."))
-    if kind == DeviceCommandKind.SWAP_MODEL and engine not in ENGINES:
+    if kind == DeviceCommandKind.SWAP_MODEL and engine not in usable_engines(device):
         raise InvalidInput(field="engine", reason=_("There is no such engine. Choose one of the list."))
     command = DeviceCommand.objects.create(
         device=device,

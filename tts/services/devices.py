@@ -5,17 +5,18 @@ Guarded by the epoch: an older incarnation changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from tts.engine.catalogue import ENGINES
 from tts.models import Device, DeviceKind, DeviceSlot
 from tts.models.operations import DeviceEventKind
 from tts.services.device_events import record_event
 from tts.services.health import DRAINED
+from tts.services.node_state import told_capabilities
 from tts.services.slots import slot_heartbeat, slot_not_ready, slot_ready
 from tts.states import DeviceState
 
@@ -40,6 +41,7 @@ class FoundDevice:
     engine: str
     slots: int
     memory_total_bytes: int | None
+    installed_engines: Sequence[Mapping[str, str]] = ()
 
 
 @transaction.atomic
@@ -49,7 +51,7 @@ def register_device(*, node_name: str, found: FoundDevice) -> Device:
         name=found.name, defaults={"node_name": node_name, "kind": found.kind}
     )
     engine = device.wanted_engine or found.engine
-    known = ENGINES.get(engine)
+    told = told_capabilities(device=device, engine=engine)
     # A quarantined device stays so until it is released, a drained one until it is resumed: a restart of its
     # host proves nothing.
     state, reason = DeviceState.STARTING, ""
@@ -63,7 +65,8 @@ def register_device(*, node_name: str, found: FoundDevice) -> Device:
         model_name=found.model_name,
         # An operator's swap outlives restarts of the host.
         engine=engine,
-        languages=list(known.languages) if known else [],
+        **told,
+        installed_engines=[dict(one) for one in found.installed_engines],
         slots=found.slots,
         memory_total_bytes=found.memory_total_bytes,
         epoch=F("epoch") + 1,

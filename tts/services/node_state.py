@@ -6,10 +6,12 @@ Guarded by the epoch, like everything in tts.services.devices.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any, TypedDict
 
 from django.db import transaction
 from django.db.models.functions import Now
 
+from tts.engine.capabilities import Capabilities
 from tts.engine.catalogue import ENGINES
 from tts.models import Attempt, Device, DeviceEventKind, DeviceSlot
 from tts.services.device_events import record_event
@@ -79,15 +81,48 @@ def give_up_engine(*, device_id: int, epoch: int, engine: str, before: str, deta
     return given_up == 1
 
 
+class ToldCapabilities(TypedDict):
+    """The columns of a device that say what its engine can do."""
+
+    languages: list[str]
+    capabilities: dict[str, Any]
+    offers: list[str]
+
+
+def capability_columns(capabilities: Capabilities | None) -> ToldCapabilities:
+    """What is stored of an engine's capabilities; None: it has not said any, and is given everything."""
+    if capabilities is None:
+        return {"languages": [], "capabilities": {}, "offers": []}
+    return {
+        "languages": list(capabilities.languages),
+        "capabilities": capabilities.as_json(),
+        "offers": capabilities.offers(),
+    }
+
+
+def told_capabilities(*, device: Device, engine: str) -> ToldCapabilities:
+    """What is known of an engine before it has loaded on this device: what it said here last, else the catalogue."""
+    if device.engine == engine and device.offers:
+        return {
+            "languages": device.languages,
+            "capabilities": device.capabilities,
+            "offers": device.offers,
+        }
+    known = ENGINES.get(engine)
+    return capability_columns(known.capabilities if known else None)
+
+
 def take_engine(*, device_id: int, epoch: int, engine: str) -> bool:
     """Give a device without workers another engine: the next worker starts with it. False in a newer incarnation."""
-    described = ENGINES.get(engine)
     with transaction.atomic():
+        device = Device.objects.filter(pk=device_id, epoch=epoch).first()
+        if device is None:
+            return False
         taken = Device.objects.filter(pk=device_id, epoch=epoch).update(
             engine=engine,
             wanted_engine=engine,
             engine_version="",
-            languages=list(described.languages) if described else [],
+            **told_capabilities(device=device, engine=engine),
         )
         if taken:
             record_event(device_id=device_id, epoch=epoch, kind=DeviceEventKind.SWAPPED, detail=engine)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from django.conf import settings
-
 from accounts.models import Workspace
 from billing.models import PriceVersion
 from billing.pricing import Rate, price_gpu_ms
 from billing.selectors.prices import current_price, highest_rate
-from tts.engine.catalogue import ENGINES
+from tts.engine.capabilities import needs_of
+from tts.errors import NotOffered
 from tts.models import Voice
 from tts.selectors.devices import device_classes_in_use
+from tts.selectors.engines import pool_offer
 from tts.selectors.voices import voice_of
 from tts.text.annotations import counted_characters, silence_ms
 from tts.text.cleaning import clean_text
 from tts.text.estimate import estimate_audio_ms
+from tts.text.language import languages_of
 from tts.text.segmentation import segment
 from tts.text.spoken import spoken_text
 
@@ -47,6 +48,7 @@ class Quote:
     language: str
     characters: int
     plan: list[SegmentPlan]
+    needs: list[str]
     estimate_audio_ms: int
     estimate_gpu_ms: int
     estimate_micros: int
@@ -86,11 +88,15 @@ def quote(
 
     Raises:
         VoiceNotFound: no such voice for this workspace.
+        NotOffered: no device can speak this.
         text_* and language_not_supported: see tts.text.errors.
     """
-    engine = ENGINES[settings.VOICEPOOL["CPU_ENGINE"]]
+    engine = pool_offer()
     clean = clean_text(text, supported_languages=engine.languages, language=language)
     voice = voice_of(workspace, voice_id)
+    needs = needs_of(voice_kind=voice.kind, languages=languages_of(clean.text, asked=language))
+    if not engine.suits(needs):
+        raise NotOffered
     plan = [
         _plan(
             part,
@@ -110,6 +116,7 @@ def quote(
         language=language,
         characters=clean.characters,
         plan=plan,
+        needs=needs,
         estimate_audio_ms=round((estimate_audio_ms(clean.text) + silence_ms(clean.text)) / speed),
         estimate_gpu_ms=estimate_gpu_ms,
         estimate_micros=max(price.minimum_charge_micros, price_gpu_ms(gpu_ms=estimate_gpu_ms, rate=rate)),

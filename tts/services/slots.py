@@ -5,7 +5,6 @@ Guarded by the epoch: an older incarnation changes nothing. Locks the device bef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -13,9 +12,11 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from tts.engine.capabilities import Capabilities
 from tts.models import Device, DeviceSlot
 from tts.models.operations import DeviceEventKind
 from tts.services.device_events import record_event
+from tts.services.node_state import capability_columns
 from tts.states import DeviceState
 
 WORKING = (DeviceState.STARTING, DeviceState.READY, DeviceState.BUSY)
@@ -60,13 +61,13 @@ def slot_ready(
     engine_pid: int,
     engine_version: str,
     engine: str = "",
-    languages: Sequence[str] = (),
+    capabilities: Capabilities | None = None,
 ) -> bool:
     """A worker's engine is warm and has passed its test sentence: the slot takes work from now on.
 
-    On a device that takes none, the slot is the worker's and waits; a quarantined device's slots are nobody's. The
-    last slot that has changed over to the engine that is wanted makes it the device's. False when a newer incarnation
-    has the device.
+    What the engine says that it can do is the device's from now on. On a device that takes none, the slot is the
+    worker's and waits; a quarantined device's slots are nobody's. The last slot that has changed over to the engine
+    that is wanted makes it the device's. False when a newer incarnation has the device.
     """
     with transaction.atomic():
         device = _locked(device_id, epoch)
@@ -83,6 +84,8 @@ def slot_ready(
             engine=engine,
             recycling_since=None,
         )
+        if capabilities is not None and engine == device.engine:
+            Device.objects.filter(pk=device_id).update(**capability_columns(capabilities))
         if device.state == DeviceState.STARTING:
             Device.objects.filter(pk=device_id).update(
                 state=DeviceState.READY, state_reason="", engine_version=engine_version
@@ -95,7 +98,7 @@ def slot_ready(
                 slot_number=slot_number,
             )
         if engine and engine == device.wanted_engine:
-            _finish_swap(device, engine_version=engine_version, languages=languages)
+            _finish_swap(device, engine_version=engine_version, capabilities=capabilities)
     return True
 
 
@@ -224,14 +227,14 @@ def swap_failed(*, device_id: int, epoch: int, slot_number: int, engine: str, de
             )
 
 
-def _finish_swap(device: Device, *, engine_version: str, languages: Sequence[str]) -> None:
+def _finish_swap(device: Device, *, engine_version: str, capabilities: Capabilities | None) -> None:
     """Make the wanted engine the device's, when every slot has it. The device is locked."""
     if DeviceSlot.objects.filter(device=device).exclude(engine=device.wanted_engine).exists():
         return
     if device.engine == device.wanted_engine:
         return
     Device.objects.filter(pk=device.pk).update(
-        engine=device.wanted_engine, engine_version=engine_version, languages=list(languages)
+        engine=device.wanted_engine, engine_version=engine_version, **capability_columns(capabilities)
     )
     record_event(
         device_id=device.pk,

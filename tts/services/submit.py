@@ -34,6 +34,7 @@ from tts.models import Segment, SynthesisJob
 from tts.selectors.devices import instructions_are_taken
 from tts.services.bind import bind_idle_slots
 from tts.services.blame import is_any_blocked
+from tts.services.model_shares import drawn_engine
 from tts.services.quoting import Quote, quote
 from tts.services.stored import check_storage
 from tts.states import JOB_LIVE
@@ -114,6 +115,7 @@ def submit_job(
     if is_any_blocked(part.text for part in priced.plan):
         raise TextBlocked
     job = _build_job(workspace, user, api_key, request, priced)
+    job.engine = drawn_engine(job_id=job.pk, needs=priced.needs)
     job.idempotency_key = idempotency_key
     job.request_sha256 = fingerprint
     job.client_address = client_address
@@ -196,6 +198,8 @@ def _store(job: SynthesisJob, priced: Quote) -> None:
                 workspace_id=job.workspace_id,
                 job_class=job.job_class,
                 index=index,
+                needs=priced.needs,
+                engine=job.engine,
                 text=part.text,
                 characters=part.characters,
                 estimate_gpu_ms=part.estimate_gpu_ms,

@@ -115,6 +115,8 @@ def _keep_spoken(work: Work, outcome: Outcome, spoken: str, spoken_estimate: int
         job_class=whole.job_class,
         index=whole.index,
         part=whole.part,
+        needs=whole.needs,
+        engine=whole.engine,
         text=spoken,
         characters=counted_characters(spoken),
         state=SegmentState.SUCCEEDED,

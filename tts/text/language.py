@@ -24,6 +24,22 @@ def scripts_in(text: str) -> frozenset[Script]:
     return frozenset(script for character in set(text) if (script := script_of(character)) is not None)
 
 
+_LANGUAGES_OF = {
+    TextLanguage.CHINESE: ("zh",),
+    TextLanguage.ENGLISH: ("en",),
+    TextLanguage.MIXED: ("zh", "en"),
+    TextLanguage.OTHER: (),
+}
+
+
+def languages_of(text: str, *, asked: str = "") -> tuple[str, ...]:
+    """Which languages an engine must know to read a text: the one asked for, else what its script tells.
+
+    Latin letters without a language asked for are taken for English; of other scripts nothing is said.
+    """
+    return (asked,) if asked else _LANGUAGES_OF[detect_language(text)]
+
+
 def detect_language(text: str) -> TextLanguage:
     """Return Chinese, English, both in one text, or something else: further scripts, or no letters."""
     scripts = scripts_in(text)
