@@ -20,7 +20,7 @@ COMPILED := $(patsubst %.po,%.mo,$(wildcard portal/locale/*/LC_MESSAGES/*.po))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo install install-tests test check format openapi bench chaos clean-data
+.PHONY: help run demo install install-tests speech-server test check format openapi bench chaos clean-data
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r target text; do \
@@ -54,6 +54,15 @@ install-tests: .venv/installed-tests $(COMPILED)
 # Most of the time is spent waiting for processes and pages: two at once take little more than half of it.
 test: install-tests .venv/database-template/tried ## run all tests (ARGS="tests/billing -k hold" for some; WORKERS=0 in one process)
 	@$(BIN)/python -m pytest -rs --numprocesses "$(WORKERS)" --dist loadfile --no-loadscope-reorder $(ARGS)
+
+speech-server: .venv/speech-server/installed ## install a real speech server, for the tests of the remote engine
+	@:
+
+.venv/speech-server/installed: tests/speech_server/requirements.txt | .venv/installed
+	@$(BIN)/python -m venv .venv/speech-server
+	@.venv/speech-server/bin/pip install --quiet -r tests/speech_server/requirements.txt
+	@.venv/speech-server/bin/pip install --quiet --no-deps fastkokoro==0.7.0
+	@touch $@
 
 check: install-tests ## formatting, lint, types, import rules, migrations, templates, message catalogues
 	$(BIN)/python -m ruff format --check .

@@ -18,6 +18,8 @@ LOAD_TIMEOUT_S = 300.0
 WARM_UP_TIMEOUT_S = 120.0
 STATS_TIMEOUT_S = 20.0
 CANARY_TRIES = 2
+# Of these a few short sounds tell enough, and whoever starts the stack on a laptop waits for them.
+QUICK = ("kokoro", "simulated", "simulated-b")
 
 
 class CanaryFailedError(Exception):
@@ -91,7 +93,7 @@ class Warmer:
         result = speak_canary(
             process,
             sample_rate_hz=loaded.sample_rate_hz,
-            thorough=thorough or on_gpu,
+            thorough=thorough or on_gpu or loaded.engine not in QUICK,
             capabilities=loaded.capabilities,
         )
         return loaded, result

@@ -79,7 +79,12 @@ class Pool:
         return process
 
     def start_node(
-        self, *, name: str = "node-a", engine_settings: dict[str, object] | None = None, slots: int = 1
+        self,
+        *,
+        name: str = "node-a",
+        engine_settings: dict[str, object] | None = None,
+        slots: int = 1,
+        environment: dict[str, str] | None = None,
     ) -> Command:
         """An agent with the simulated engine."""
         return self._start(
@@ -88,6 +93,7 @@ class Pool:
             VOICEPOOL_SLOTS=str(slots),
             VOICEPOOL_CPU_ENGINE="simulated",
             VOICEPOOL_CPU_ENGINE_SETTINGS=json.dumps(engine_settings or {}),
+            **(environment or {}),
         )
 
     def start_gpu_node(

@@ -22,7 +22,7 @@ MAX_LANGUAGES = 700  # the largest open engines read about 600
 
 @dataclass(frozen=True)
 class Capabilities:
-    """`languages` by ISO 639 code; none means that the engine does not say, and is given everything.
+    """`languages` by ISO 639 code, at least one.
 
     `modes`: "preset" (the platform's voices), "clone" (a reference clip), "instruct" (a sentence that says how to
     read). `instructions`: "none", "catalogue" (those of a fixed list) or "free". `real_clone`: whether a clone is the
@@ -30,7 +30,7 @@ class Capabilities:
     device, where the engine can tell.
     """
 
-    languages: tuple[str, ...] = ()
+    languages: tuple[str, ...]
     modes: tuple[str, ...] = (PRESET,)
     instructions: str = "none"
     real_clone: bool = False
@@ -49,7 +49,7 @@ class Capabilities:
             raise _wrong(f"instructions is one of {', '.join(INSTRUCTIONS)}")
         if (INSTRUCT in self.modes) != (self.instructions != "none"):
             raise _wrong('the mode "instruct" and instructions contradict each other')
-        if len(self.languages) > MAX_LANGUAGES or not all(map(_LANGUAGE.fullmatch, self.languages)):
+        if not 0 < len(self.languages) <= MAX_LANGUAGES or not all(map(_LANGUAGE.fullmatch, self.languages)):
             raise _wrong('languages are ISO 639 codes such as "zh" or "en"')
         if self.sample_rate_hz != POOL_SAMPLE_RATE_HZ:
             raise _wrong(f"audio leaves an engine with {POOL_SAMPLE_RATE_HZ} samples a second: convert it")

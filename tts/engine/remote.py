@@ -197,9 +197,8 @@ def _body(settings: RemoteSettings, request: SpeakRequest) -> dict[str, Any]:
         body[settings.language_field] = settings.language_names.get(language, language)
     if settings.seed_field:
         body[settings.seed_field] = request.seed
-    instruction = getattr(request, "instruction", "")
-    if settings.instructions and instruction:
-        body["instructions"] = instruction
+    if settings.instructions and request.instruction:
+        body["instructions"] = request.instruction
     return body
 
 

@@ -23,6 +23,7 @@ BLOCK_BYTES = 65_536
 # Blocks that wait for whoever takes them: then the server has to wait too.
 BLOCKS_AHEAD = 32
 POLL_S = 0.1
+OUTLIVES_S = 30.0
 MAX_JSON_BYTES = 1_000_000
 
 
@@ -133,8 +134,8 @@ class Exchange:
         self._connected.set()
         if self._closed.is_set():
             return
-        # Whoever waits keeps the time; this one only must not outlive everything.
-        self._connection.sock.settimeout(self._settings.total_s)
+        # Whoever waits keeps the time; this one only must not outlive that for long.
+        self._connection.sock.settimeout(self._settings.total_s + OUTLIVES_S)
         headers = {"Accept": "*/*", "User-Agent": "VoicePool"}
         if self._settings.key:
             headers["Authorization"] = f"Bearer {self._settings.key}"
