@@ -29,6 +29,7 @@ ACT_LABELS: Final[dict[str, str | Promise]] = {
     "vouchers.add": _("Vouchers made"),
     "vouchers.void": _("Vouchers withdrawn"),
     "price.add": _("New price"),
+    "model.share": _("Share of a model on trial"),
     "plan.add": _("New version of a plan"),
     "plan.move": _("Moved to a version of a plan"),
     "books.reconcile": _("Books reconciled"),

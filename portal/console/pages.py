@@ -25,6 +25,7 @@ PLACES: tuple[tuple[str, str | Promise, str, bool], ...] = (
     ("console_log", _("Log"), "document", False),
     ("console_customers", _("Customers"), "account", False),
     ("console_money", _("Money"), "billing", True),
+    ("console_models", _("Models"), "voices", False),
     ("console_prices", _("Settings"), "settings", False),
     ("console_audit", _("Audit"), "shield", False),
 )
@@ -32,6 +33,7 @@ PLACES: tuple[tuple[str, str | Promise, str, bool], ...] = (
 _BELONGS_TO = {
     "console_device": "console_devices",
     "console_device_act": "console_devices",
+    "console_model_share": "console_models",
     "console_job": "console_jobs",
     "console_job_act": "console_jobs",
     "console_customer": "console_customers",

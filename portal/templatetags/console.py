@@ -31,6 +31,7 @@ SHORT_NAME = len("GPU-01234567")
 # Pages of what has none of its own.
 OBJECT_PAGES = {
     "price": "console_prices",
+    "model": "console_models",
     "plan": "console_plans",
     "books": "console_money",
     "voucher_batch": "console_vouchers",
