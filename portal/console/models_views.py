@@ -73,7 +73,7 @@ def model_share(request: HttpRequest, engine: str) -> HttpResponseBase:
                 reason=form.cleaned_data["reason"],
             )
         except InvalidInput as error:
-            form.add_error("percent" if error.field == "share" else None, str(error))
+            form.add_error("percent" if error.field == "share" else None, error.text())
         else:
             _tell(request, row.name, share)
             return redirect("console_models")

@@ -11,7 +11,7 @@ from accounts.models import AuditEntry
 from portal.console.models_page import Outcomes, model_rows
 from tests.cast import client_of
 from tests.console import rows
-from tests.console.test_pages import page, part, text_of
+from tests.console.test_pages import page, text_of
 from tests.factories import make_user
 from tts.models import Device, DeviceEvent, DeviceKind, DeviceSlot, ModelShare
 from tts.models.operations import DeviceEventKind
@@ -68,7 +68,7 @@ def test_what_a_device_spoke_with_the_model_before_is_not_the_new_ones(db: None)
 def test_a_swap_is_shown_as_far_as_it_has_come(operator_client: Client):
     device = rows.device("GPU-own", engine="simulated", wanted_engine="simulated-b", slots=3)
     DeviceSlot.objects.filter(device=device, number__lt=2).update(engine="simulated-b")
-    assert "to simulated-b: 2 of 3 slots" in part(page(operator_client, "/console/models/"), "model-rows")
+    assert "to simulated-b: 2 of 3 slots" in text_of(page(operator_client, "/console/models/"))
 
 
 def test_an_operator_puts_a_model_on_trial_and_ends_it(operator_client: Client):

@@ -133,7 +133,7 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def load(self, settings: dict[str, Any]) -> LoadedEngine:
-        """Get ready to speak. Opens no network connection.
+        """Get ready to speak. Opens no network connection, but for an engine whose server is elsewhere.
 
         Raises:
             EngineError: a setting is wrong or the model is damaged.
