@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from tts.engine.capabilities import INSTRUCT
 from tts.engine.catalogue import ENGINES
 from tts.models import Device, DeviceSlot
 from tts.models.device import device_class_of
@@ -33,8 +34,11 @@ def ready_slot_count() -> int:
 
 def instructions_are_taken() -> bool:
     """Whether some device that takes work has an engine that can be told how to read."""
-    engines = ready_devices().values_list("engine", flat=True)
-    return any(engine in ENGINES and ENGINES[engine].takes_instructions for engine in engines)
+    devices = ready_devices().values_list("engine", "offers")
+    return any(
+        INSTRUCT in offers or (not offers and engine in ENGINES and ENGINES[engine].takes_instructions)
+        for engine, offers in devices
+    )
 
 
 def device_classes_in_use() -> set[str]:

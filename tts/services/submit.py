@@ -115,14 +115,15 @@ def submit_job(
     if is_any_blocked(part.text for part in priced.plan):
         raise TextBlocked
     job = _build_job(workspace, user, api_key, request, priced)
-    job.engine = drawn_engine(job_id=job.pk, needs=priced.needs)
+    needs = sorted({*priced.needs, INSTRUCT} if job.instruction else priced.needs)
+    job.engine = drawn_engine(job_id=job.pk, needs=needs)
     job.idempotency_key = idempotency_key
     job.request_sha256 = fingerprint
     job.client_address = client_address
     job.request_id = request_id
     try:
         with transaction.atomic():
-            _store(job, priced)
+            _store(job, priced, needs)
             transaction.on_commit(bind_idle_slots, robust=True)
     except IntegrityError:
         # Another request with the same key was faster: its job is the answer.
@@ -176,7 +177,7 @@ def _build_job(
     )
 
 
-def _store(job: SynthesisJob, priced: Quote) -> None:
+def _store(job: SynthesisJob, priced: Quote, needs: list[str]) -> None:
     """Hold, job and segments. The hold comes first: its lock on the credit account makes the count below exact."""
     place_hold(
         workspace_id=job.workspace_id,
@@ -198,7 +199,7 @@ def _store(job: SynthesisJob, priced: Quote) -> None:
                 workspace_id=job.workspace_id,
                 job_class=job.job_class,
                 index=index,
-                needs=priced.needs,
+                needs=needs,
                 engine=job.engine,
                 text=part.text,
                 characters=part.characters,
