@@ -1,0 +1,1 @@
+"""Long texts: scripts of several speakers in, subtitles out. Pure, no Django."""
