@@ -20,7 +20,8 @@ COMPILED := $(patsubst %.po,%.mo,$(wildcard portal/locale/*/LC_MESSAGES/*.po))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo install install-tests speech-server test check format openapi bench chaos clean-data
+.PHONY: help run demo install install-tests speech-server test check format openapi bench chaos clean-data \
+	check-types check-format check-lint check-imports check-migrations check-templates check-catalogues
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r target text; do \
@@ -64,13 +65,29 @@ speech-server: .venv/speech-server/installed ## install a real speech server, fo
 	@.venv/speech-server/bin/pip install --quiet --no-deps fastkokoro==0.7.0
 	@touch $@
 
-check: install-tests ## formatting, lint, types, import rules, migrations, templates, message catalogues
-	$(BIN)/python -m ruff format --check .
-	$(BIN)/python -m ruff check .
+# The types take as long as all the rest: `make -j2 -O check` does them beside it.
+check: $(addprefix check-,types format lint imports migrations templates catalogues) ## formatting, lint, types, import rules, migrations, templates, message catalogues
+	@:
+
+check-types: install-tests
 	$(BIN)/python -m mypy --strict
+
+check-format: install-tests
+	$(BIN)/python -m ruff format --check .
+
+check-lint: install-tests
+	$(BIN)/python -m ruff check .
+
+check-imports: install-tests
 	$(BIN)/lint-imports
+
+check-migrations: install-tests
 	DJANGO_SETTINGS_MODULE=portal.settings.test $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+
+check-templates: install-tests
 	$(BIN)/python -m djlint --lint --quiet templates
+
+check-catalogues: install-tests
 	$(BIN)/python -m portal.lib.catalogues check
 
 format: install-tests ## put Python files into the one format
