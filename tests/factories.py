@@ -17,9 +17,11 @@ from accounts.services.consent import record_consent
 from billing.services.prices import ensure_first_price
 from portal.workflows import open_account, welcome
 from tts import storage
+from tts.audio.aigc import label_chunk
 from tts.audio.quality import QualityFigures, QualityReport
 from tts.audio.wav import wav_file
 from tts.models import Attempt, Device, DeviceKind, Segment, SynthesisJob, Voice, VoiceKind
+from tts.services.labels import label_of
 from tts.services.submit import JobRequest, submit_job
 from tts.services.voices import ensure_preset_voices
 from tts.states import AttemptState, DeviceState, JobState, SegmentState
@@ -136,7 +138,7 @@ def finish_job(job: SynthesisJob, *, state: str = JobState.SUCCEEDED, seconds: f
     Moves no money: tests of settling use the real services.
     """
     pcm = tone(seconds)
-    audio = wav_file(pcm, sample_rate_hz=SAMPLE_RATE_HZ)
+    audio = wav_file(pcm, sample_rate_hz=SAMPLE_RATE_HZ, chunk=label_chunk(label_of(job.pk)))
     now = timezone.now()
     spoken = state == JobState.SUCCEEDED
     for segment in Segment.objects.filter(job=job):

@@ -23,6 +23,36 @@ class AudioNotReady(DomainError):
     message = _("This job has no audio to download: it is not done, or it failed. Its state says which.")
 
 
+class FormatUnknown(DomainError):
+    code = "format_unknown"
+    status = 400
+    field = "format"
+    message = _("There is no such format. Use one of: %(formats)s.")
+
+
+class SampleRateNotSupported(DomainError):
+    code = "sample_rate_not_supported"
+    status = 422
+    field = "sample_rate_hz"
+    message = _("%(format)s takes one of these sample rates: %(rates)s Hz. Nothing was charged.")
+
+
+class AudioBeingMade(DomainError):
+    code = "audio_being_made"
+    status = 503
+    retry_after_s = 5
+    message = _("The file is being made in this format. Ask again in a few seconds; it costs nothing.")
+
+
+class AudioNotMade(DomainError):
+    code = "audio_not_made"
+    status = 500
+    message = _(
+        "The file could not be made in this format. Take another one, or write to us with the job's number. It "
+        "costs nothing."
+    )
+
+
 class IdempotencyKeyReused(DomainError):
     code = "idempotency_key_reused"
     status = 409

@@ -8,6 +8,7 @@ from typing import Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from tts.audio.formats import DEFAULT_FORMAT, FORMAT_CHOICES
 from tts.languages import LANGUAGES
 from tts.states import JobClass, JobState
 
@@ -48,6 +49,13 @@ class RequestForm(forms.Form):
         initial=1.0,
         help_text=_("0.5 is half as fast, 2 is twice as fast."),
     )
+    response_format = forms.ChoiceField(
+        label=_("Format"),
+        choices=FORMAT_CHOICES,
+        required=False,
+        initial=DEFAULT_FORMAT,
+        help_text=_("Of the download. The job's page has every other format too, free of charge."),
+    )
     seed = forms.IntegerField(
         label=_("Seed"),
         min_value=0,
@@ -58,6 +66,9 @@ class RequestForm(forms.Form):
 
     def clean_job_class(self) -> str:
         return self.cleaned_data["job_class"] or JobClass.INTERACTIVE
+
+    def clean_response_format(self) -> str:
+        return self.cleaned_data["response_format"] or DEFAULT_FORMAT
 
     def clean_speed(self) -> float:
         return self.cleaned_data["speed"] or 1.0

@@ -13,7 +13,9 @@ from django.db import DatabaseError
 
 from portal.lib.queues import redis_connection
 from tts import storage
+from tts.audio.aigc import label_chunk
 from tts.audio.peaks import waveform_peaks
+from tts.audio.speech_check import SpeechCheck, check_speech
 from tts.audio.wav import pcm_duration_ms, silence, wav_file
 from tts.engine.catalogue import ENGINES
 from tts.engine.errors import FEATURES_UNREADABLE
@@ -32,10 +34,13 @@ from tts.models import VoiceKind
 from tts.services import attempts, wakeups
 from tts.services.attempts import Outcome, Work
 from tts.services.endings import PEAK_COUNT
+from tts.services.labels import label_of
 from tts.services.streams import SAMPLE_RATE_HZ
 from tts.services.voice_features import drop_features, keep_features, read_features
 from tts.services.yielding import may_stop_before, pieces_of, urgent_work_waits
 from tts.states import VoiceState
+from tts.text.annotations import silence_ms
+from tts.text.estimate import estimate_audio_ms
 from tts.text.instructions import sentence_of
 from tts.text.pauses import pause_after_ms
 from tts.text.spoken import spoken_text
@@ -74,7 +79,9 @@ class Speaking:
         self._on_sent = on_sent
         self._pcm = bytearray()
         self._first_chunk_gpu_ms: int | None = None
-        # The job's own, or another one with which a part of it had to be spoken again.
+        # The job's own, or another one where the speech before this attempt was found bad.
+        self._asked_seed = attempts.seed_of(work)
+        # That, or another one with which the engine had to speak a part of it again.
         self._seed: int | None = None
         self._discarded_gpu_ms = 0
         self._clip, self._features = b"", b""
@@ -110,18 +117,29 @@ class Speaking:
             self.gpu_ms += done.gpu_ms
             self.ran_out_of_memory = self.ran_out_of_memory or done.ran_out_of_memory
             self._discarded_gpu_ms += done.written_off_ms
-            if self._seed in (None, self.work.job.seed):
+            if self._seed in (None, self._asked_seed):
                 self._seed = done.seed
 
-    def outcome(self, gpu_ms: int) -> Outcome:
+    @property
+    def seed(self) -> int | None:
+        """By which it was spoken; None before anything was."""
+        return self._seed
+
+    def check(self) -> SpeechCheck:
+        """What can be found in all of it without hearing it: called when the engine says that it is done."""
+        expected_ms = (estimate_audio_ms(self.spoken) + silence_ms(self.spoken)) / self.work.job.speed
+        return check_speech(bytes(self._pcm), sample_rate_hz=SAMPLE_RATE_HZ, expected_ms=round(expected_ms))
+
+    def outcome(self, gpu_ms: int, *, check: SpeechCheck | None = None) -> Outcome:
         """Store what was spoken, under the attempt's own key, and measure it."""
         if not self._pcm:
-            return Outcome(gpu_ms=gpu_ms, audio_ms=0)
+            return Outcome(gpu_ms=gpu_ms, audio_ms=0, seed=self._seed, check=check)
         pcm, job = bytes(self._pcm), self.work.job
         key = storage.attempt_audio_key(
             workspace_id=job.workspace_id, job_id=job.pk, attempt_id=self.work.attempt.pk
         )
-        storage.save(key, wav_file(pcm, sample_rate_hz=SAMPLE_RATE_HZ))
+        chunk = label_chunk(label_of(job.pk))
+        storage.save(key, wav_file(pcm, sample_rate_hz=SAMPLE_RATE_HZ, chunk=chunk))
         return Outcome(
             gpu_ms=gpu_ms,
             audio_ms=pcm_duration_ms(pcm_bytes=len(pcm), sample_rate_hz=SAMPLE_RATE_HZ),
@@ -130,6 +148,7 @@ class Speaking:
             peaks=waveform_peaks(pcm, count=PEAK_COUNT) if job.segment_count == 1 else None,
             seed=self._seed,
             discarded_gpu_ms=self._discarded_gpu_ms,
+            check=check,
         )
 
     def end_live_audio(self) -> None:
@@ -173,7 +192,7 @@ class Speaking:
                 language=voice.language,
                 tenant=str(job.workspace_id),
             ),
-            seed=job.seed,
+            seed=self._asked_seed,
             speed=job.speed,
             max_gpu_ms=max(1, self.work.segment.held_gpu_ms - self.gpu_ms),
             reference_wav=self._clip,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import shutil
+import tempfile
 import uuid
+from collections.abc import Iterator
 from typing import BinaryIO, cast
 
-from django.core.files.base import ContentFile
+from django.core.files.base import ContentFile, File
 from django.core.files.storage import default_storage
 
 
@@ -41,11 +45,21 @@ def job_audio_key(*, workspace_id: uuid.UUID, job_id: uuid.UUID) -> str:
     return f"workspaces/{workspace_id}/jobs/{job_id}/{uuid.uuid4()}.wav"
 
 
+def rendition_key(*, workspace_id: uuid.UUID, job_id: uuid.UUID, extension: str) -> str:
+    """A new key at each call, like `job_audio_key`."""
+    return f"workspaces/{workspace_id}/jobs/{job_id}/renditions/{uuid.uuid4()}.{extension}"
+
+
+def spoken_label_key(language: str) -> str:
+    """The words "made by AI", spoken. `language` is one of ours, never what a request says."""
+    return f"labels/{language}.wav"
+
+
 def stored_audio_keys(*, workspace_id: uuid.UUID, job_id: uuid.UUID) -> list[str]:
     """Every file that is there of a job, also those that no row names: whoever stored them died first."""
     folder = f"workspaces/{workspace_id}/jobs/{job_id}"
     keys: list[str] = []
-    for inside in (folder, f"{folder}/attempts"):
+    for inside in (folder, f"{folder}/attempts", f"{folder}/renditions"):
         try:
             _, names = default_storage.listdir(inside)
         except (FileNotFoundError, NotADirectoryError):
@@ -60,7 +74,32 @@ def preset_sample_key(preset_key: str) -> str:
 
 def save(key: str, content: bytes) -> None:
     """Store `content` under `key`, on the disk itself where storage is local, before returning."""
-    stored = default_storage.save(key, ContentFile(content))
+    _save(key, ContentFile(content))
+
+
+def save_file(key: str, path: str) -> None:
+    """The same with what a local file holds, which is never in memory whole."""
+    with open(path, "rb") as file:
+        _save(key, File(file))
+
+
+@contextlib.contextmanager
+def local_file(key: str) -> Iterator[str]:
+    """The path of the stored file on this host: a copy for the time being where storage has no paths.
+
+    Raises FileNotFoundError.
+    """
+    try:
+        yield default_storage.path(key)
+    except NotImplementedError:
+        with open_audio(key) as stored, tempfile.NamedTemporaryFile() as copy:
+            shutil.copyfileobj(stored, copy)
+            copy.flush()
+            yield copy.name
+
+
+def _save(key: str, content: File[bytes]) -> None:
+    stored = default_storage.save(key, content)
     if stored != key:
         default_storage.delete(stored)
         raise FileExistsError(key)

@@ -12,6 +12,7 @@ import uuid
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from portal.lib.database import drop_broken_connections
+from tts.audio.speech_check import SpeechCheck
 from tts.engine.errors import BACKEND_GONE, OUT_OF_MEMORY
 from tts.engine.process import (
     BudgetExhausted,
@@ -26,7 +27,7 @@ from tts.late_settlement import LateSettlement
 from tts.models import Attempt, DeviceSlot
 from tts.models.operations import DeviceEventKind
 from tts.services import attempts, failures, health
-from tts.services.attempts import Fenced, Work
+from tts.services.attempts import Fenced, Outcome, Work
 from tts.services.bind import Binding, bind_next, hand_over, true_up_shares
 from tts.services.claiming import HandedOver, claim_attempt, hand_over_claimed
 from tts.services.device_events import record_event
@@ -251,11 +252,27 @@ class Runner:
         )
 
     def _settle(self, speaking: Speaking) -> None:
-        outcome = speaking.outcome(speaking.gpu_ms)
+        check = speaking.check()
+        # Silence is no speech: where no other try is left, that fails too.
+        if check.is_bad and (check.is_silent or attempts.may_be_tried_again(speaking.work)):
+            self._reject(speaking, check)
+            return
+        outcome = speaking.outcome(speaking.gpu_ms, check=check)
         if speaking.rest:
             yield_attempt(work=speaking.work, outcome=outcome, spoken=speaking.spoken, rest=speaking.rest)
         else:
             attempts.finish_attempt(work=speaking.work, outcome=outcome)
+
+    def _reject(self, speaking: Speaking, check: SpeechCheck) -> None:
+        """What was spoken is bad: nobody pays for it, and it is spoken again by another seed."""
+        attempts.fail_attempt(
+            work=speaking.work,
+            error_code=attempts.SPEECH_REJECTED,
+            error_detail=", ".join(check.findings),
+            gpu_ms=speaking.gpu_ms,
+            blame_user=False,
+            rejected=Outcome(gpu_ms=speaking.gpu_ms, audio_ms=0, seed=speaking.seed, check=check),
+        )
 
     def _settle_late(self, speaking: Speaking) -> None:
         try:

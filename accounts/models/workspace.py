@@ -47,6 +47,11 @@ class Workspace(models.Model):
     webhook_events = ArrayField(
         models.CharField(max_length=40), default=list, db_default=Value([], output_field=_TEXTS), blank=True
     )
+    # How its audio is delivered: what is heard of the label "made by AI" (empty: as the operator's rule says), where,
+    # and how loud (NULL: as the engine left it). See tts.audio.explicit.
+    explicit_label = models.CharField(max_length=10, blank=True, default="", db_default="")
+    label_position = models.CharField(max_length=10, default="start", db_default="start")
+    loudness_lufs = models.FloatField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     suspended_at = models.DateTimeField(null=True, blank=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -41,3 +42,11 @@ def env_int(name: str, default: int) -> int:
 
 def env_list(name: str, default: str = "") -> list[str]:
     return [part.strip() for part in env_text(name, default).split(",") if part.strip()]
+
+
+def env_matching(name: str, default: str, pattern: str) -> str:
+    """The variable `name`, which must match the whole regular expression."""
+    text = env_text(name, default)
+    if re.fullmatch(pattern, text) is None:
+        raise ImproperlyConfigured(f"{name} must match {pattern}.")
+    return text

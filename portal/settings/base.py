@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from portal.lib.env import env_bool, env_int, env_list, env_text
+from portal.lib.env import env_bool, env_int, env_list, env_matching, env_text
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 DATA_DIR = Path(env_text("VOICEPOOL_DATA", str(BASE_DIR / ".data")))
@@ -355,6 +355,12 @@ VOICEPOOL: dict[str, Any] = {
     "QUEUED_JOBS_PER_WORKSPACE": env_int("QUEUED_JOBS_PER_WORKSPACE", 20),
     "OPEN_STREAMS_PER_PROCESS": env_int("OPEN_STREAMS_PER_PROCESS", 24),
     "OPEN_STREAMS_PER_WORKSPACE": env_int("OPEN_STREAMS_PER_WORKSPACE", 12),
+    # Files of audio that a web process makes at once; each takes a processor.
+    "RENDERINGS_PER_PROCESS": env_int("RENDERINGS_PER_PROCESS", 2),
+    # Who makes the speech, for the label in every file: a name, or the code that the authority gave (27 characters).
+    "AIGC_PRODUCER": env_matching("AIGC_PRODUCER", "VoicePool", r"[!#-&(-\[\]-~]{1,200}"),
+    # What is heard of the label where a workspace has no rule of its own: none, tone or spoken.
+    "EXPLICIT_LABEL": env_matching("EXPLICIT_LABEL", "none", "none|tone|spoken"),
     # nginx's internal location of MEDIA_ROOT, such as "/protected": it then sends the files itself.
     "ACCEL_REDIRECT": env_text("VOICEPOOL_ACCEL_REDIRECT", ""),
 }

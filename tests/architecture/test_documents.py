@@ -16,7 +16,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 RUNBOOK = (ROOT / "deploy" / "RUNBOOK.md").read_text(encoding="utf-8")
 DOCUMENTS = {"README.md": README, "ARCHITECTURE.md": ARCHITECTURE, "deploy/RUNBOOK.md": RUNBOOK}
-READERS = {"env_text", "env_bool", "env_int", "env_list"}
+READERS = {"env_text", "env_bool", "env_int", "env_list", "env_matching"}
 # Set by one process of ours for another, or for the tests of the stack; nobody configures them.
 INTERNAL = {
     "DJANGO_SETTINGS_MODULE",

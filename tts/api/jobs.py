@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import cast
+from typing import Any, cast
 
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
@@ -33,10 +33,14 @@ from tts.api.representations import (
 )
 from tts.api.serializers import JobFilterSerializer, NewJobSerializer, NewQuoteSerializer, validated
 from tts.api.texts import TextProblemSerializer
-from tts.api.voices import NOT_MODIFIED, NOT_SATISFIABLE, WAV_ANSWERS
+from tts.api.voices import NOT_MODIFIED, NOT_SATISFIABLE
+from tts.audio.formats import FORMATS, SAMPLE_RATES_HZ
 from tts.errors import (
+    AudioBeingMade,
+    AudioNotMade,
     AudioNotReady,
     DailyCharactersReached,
+    FormatUnknown,
     IdempotencyKeyInvalid,
     IdempotencyKeyReused,
     InstructionMissing,
@@ -46,6 +50,7 @@ from tts.errors import (
     ModeNotSupported,
     NotOffered,
     QueueFull,
+    SampleRateNotSupported,
     StorageFull,
     TextBlocked,
     VoiceNotFound,
@@ -55,7 +60,7 @@ from tts.services.fair_share import place_of
 from tts.services.jobs import cancel_job, delete_job
 from tts.services.quoting import quote
 from tts.services.submit import JobRequest, submit_job
-from tts.views.media import job_audio_response, job_events_response, job_stream_response
+from tts.views.media import job_audio_response, job_events_response, job_stream_response, wanted_form
 
 SUBMITS = Refusal("rate_limited", 429, "Too many jobs in a minute; Retry-After says when to go on.")
 DOWNLOAD = OpenApiParameter(
@@ -71,6 +76,31 @@ CANCEL_ON_CLOSE = OpenApiParameter(
     default=False,
     description="Cancel the job when this connection ends before the audio does. What was spoken is charged.",
 )
+FORMAT = OpenApiParameter(
+    "format",
+    OpenApiTypes.STR,
+    OpenApiParameter.QUERY,
+    enum=list(FORMATS),
+    description="Another format than the job's `response_format`. It is made when it is first asked for, and free.",
+)
+SAMPLE_RATE = OpenApiParameter(
+    "sample_rate_hz",
+    OpenApiTypes.INT,
+    OpenApiParameter.QUERY,
+    enum=SAMPLE_RATES_HZ,
+    description="Another sample rate than the job's.",
+)
+AUDIO = """The whole audio, in the job's `response_format` or in another one, mono.
+
+Each file says that it was made by AI, in its container's field `AIGC` (a RIFF chunk, an ID3 frame TXXX, a Vorbis
+comment, a key of MP4's metadata). The same JSON is the header `X-AIGC`: bare PCM has no place for it. Where the
+workspace's rule asks for it, a tone or words can be heard too. A form that takes long to make is answered by 503
+`audio_being_made` with `Retry-After`."""
+AUDIO_ANSWERS: dict[tuple[int, str], Any] = {
+    (status, audio_type): OpenApiResponse(OpenApiTypes.BINARY, description=text)
+    for status, text in ((200, "The whole file."), (206, "The range that was asked for."))
+    for audio_type in dict.fromkeys(known.content_type.split(";")[0] for known in FORMATS.values())
+}
 LAST_EVENT_ID = OpenApiParameter(
     "Last-Event-ID",
     OpenApiTypes.INT,
@@ -129,6 +159,7 @@ class JobsView(ListView):
                 JobTooLong,
                 DailyCharactersReached,
                 StorageFull,
+                SampleRateNotSupported,
                 BudgetReached,
                 TextBlocked,
                 NotOffered,
@@ -198,13 +229,26 @@ class JobAudioView(ApiView):
         operation_id="jobs_audio",
         tags=["jobs"],
         summary="Get a job's audio",
-        description="WAV, 24 kHz, mono, 16 bit.",
-        parameters=[RANGE, DOWNLOAD],
-        responses={**WAV_ANSWERS, **NOT_MODIFIED, **NOT_SATISFIABLE, **problems(JobNotFound, AudioNotReady)},
+        description=AUDIO,
+        parameters=[RANGE, DOWNLOAD, FORMAT, SAMPLE_RATE],
+        responses={
+            **AUDIO_ANSWERS,
+            **NOT_MODIFIED,
+            **NOT_SATISFIABLE,
+            **problems(
+                JobNotFound,
+                AudioNotReady,
+                FormatUnknown,
+                SampleRateNotSupported,
+                AudioBeingMade,
+                AudioNotMade,
+            ),
+        },
     )
     def get(self, request: Request, job_id: uuid.UUID) -> HttpResponseBase:
         job = job_of(require_workspace(request), job_id)
-        return job_audio_response(request._request, job, download="download" in request.query_params)
+        form = wanted_form(job, request.query_params)
+        return job_audio_response(request._request, job, form, download="download" in request.query_params)
 
 
 class JobStreamView(ApiView):

@@ -9,8 +9,10 @@ from rest_framework import serializers
 
 from billing.api.serializers import MoneySerializer, money
 from portal.lib.openapi import ProblemSerializer
+from tts.audio.formats import FORMAT_CHOICES, FORMATS
 from tts.audio.quality import Verdict
 from tts.audio.report_json import report_as_json, stored_report
+from tts.audio.speech_check import CLIPPED, LONG_SILENCE, SILENT, TOO_LONG, TOO_SHORT
 from tts.failures import failure_text
 from tts.models import Attempt, Segment, SynthesisJob, Voice, VoiceKind
 from tts.selectors.jobs import Receipt
@@ -96,6 +98,9 @@ class JobSerializer(serializers.Serializer[Any]):
     instruction = serializers.CharField(help_text="How it is read; empty: as the voice speaks.")
     seed = serializers.IntegerField()
     speed = serializers.FloatField()
+    response_format = serializers.ChoiceField(choices=FORMAT_CHOICES)
+    sample_rate_hz = serializers.IntegerField(help_text="Of the file at `audio_url`.")
+    loudness_lufs = serializers.FloatField(allow_null=True, help_text="Null: as the engine left it.")
     characters = serializers.IntegerField()
     segment_count = serializers.IntegerField()
     segments_done = serializers.IntegerField()
@@ -123,6 +128,21 @@ class PlaceSerializer(serializers.Serializer[Any]):
     )
 
 
+class SpeechCheckSerializer(serializers.Serializer[Any]):
+    """What was found in the speech of a try without hearing it. Bad speech is spoken again, at our cost."""
+
+    score = serializers.IntegerField(help_text="0 to 100; 100 is as good as can be told.")
+    findings = serializers.ListField(
+        child=serializers.ChoiceField(choices=[SILENT, TOO_SHORT, TOO_LONG, CLIPPED, LONG_SILENCE]),
+        help_text="All but long_silence make it bad.",
+    )
+    duration_ratio = serializers.FloatField(
+        allow_null=True, help_text="Its length over what the text was expected to take."
+    )
+    longest_silence_ms = serializers.IntegerField(help_text="Between two sounds.")
+    clipped_share = serializers.FloatField(help_text="Share of samples at full scale, 0 to 1.")
+
+
 class AttemptSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     attempt_number = serializers.IntegerField()
@@ -135,7 +155,9 @@ class AttemptSerializer(serializers.Serializer[Any]):
     gpu_ms = serializers.IntegerField()
     first_chunk_gpu_ms = serializers.IntegerField(allow_null=True, help_text="Of it, until the first sound.")
     audio_ms = serializers.IntegerField()
-    error_code = serializers.CharField()
+    error_code = serializers.CharField(help_text="`speech_rejected`: see `speech_check`.")
+    seed = serializers.IntegerField(allow_null=True, help_text="By which it was spoken.")
+    speech_check = SpeechCheckSerializer(allow_null=True)
 
 
 class SegmentSerializer(serializers.Serializer[Any]):
@@ -173,6 +195,7 @@ class ReceiptLineSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="What a GPU-second of this try cost; null until it has ended."
     )
     charged = MoneySerializer()
+    speech_check = SpeechCheckSerializer(allow_null=True)
 
 
 class ReceiptSerializer(serializers.Serializer[Any]):
@@ -194,6 +217,9 @@ class JobDetailSerializer(JobSerializer):
     place = PlaceSerializer(allow_null=True, help_text="While it waits.")
     segments = SegmentSerializer(many=True)
     receipt = ReceiptSerializer()
+    speech_score = serializers.IntegerField(
+        allow_null=True, help_text="The lowest score of what was delivered; null while there is none."
+    )
 
 
 class QuoteSerializer(serializers.Serializer[Any]):
@@ -244,6 +270,8 @@ _SAME_NAMES = (
     "instruction",
     "seed",
     "speed",
+    "response_format",
+    "loudness_lufs",
     "characters",
     "segment_count",
     "segments_done",
@@ -264,6 +292,7 @@ def job_json(job: SynthesisJob) -> dict[str, Any]:
     return {
         "id": job.pk,
         **{name: getattr(job, name) for name in _SAME_NAMES},
+        "sample_rate_hz": job.sample_rate_hz or FORMATS[job.response_format].default_sample_rate_hz,
         "voice": {"id": job.voice_id, "kind": job.voice.kind, "name": voice_name(job.voice)},
         "held": money(job.held_micros, currency),
         "charged": money(job.charged_micros, currency),
@@ -283,6 +312,7 @@ def job_detail_json(job: SynthesisJob, *, place: Place | None, receipt: Receipt)
         "place": vars(place) if place else None,
         "segments": [_segment_json(segment) for segment in job.segments.all()],
         "receipt": _receipt_json(receipt),
+        "speech_score": receipt.speech_score,
     }
 
 
@@ -306,6 +336,8 @@ _ATTEMPT_NAMES = (
     "first_chunk_gpu_ms",
     "audio_ms",
     "error_code",
+    "seed",
+    "speech_check",
 )
 
 

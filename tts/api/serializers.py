@@ -17,6 +17,14 @@ from portal.lib.strict_fields import (
     StrictSerializer,
     StrictUUIDField,
 )
+from tts.audio.formats import (
+    DEFAULT_FORMAT,
+    FORMAT_CHOICES,
+    FORMATS,
+    MAX_LOUDNESS_LUFS,
+    MIN_LOUDNESS_LUFS,
+    SAMPLE_RATES_HZ,
+)
 from tts.audio.limits import BEST_CLIP_SECONDS, MAX_CLIP_SECONDS, MAX_UPLOAD_BYTES, MIN_CLIP_SECONDS
 from tts.forms import MAX_SEARCH_CHARACTERS, MAX_SEED, MAX_SPEED, MIN_SPEED
 from tts.languages import LANGUAGES
@@ -75,6 +83,31 @@ class NewJobSerializer(NewQuoteSerializer):
         min_value=0,
         max_value=MAX_SEED,
         help_text="The same text, voice, settings and seed sound the same. Without one, one is drawn.",
+    )
+
+    response_format = StrictChoiceField(
+        choices=FORMAT_CHOICES,
+        required=False,
+        default=DEFAULT_FORMAT,
+        help_text="How `audio_url` answers unless it is asked for another format. AAC comes in MP4 (.m4a), µ-law in "
+        "a WAV file, PCM as bare 16-bit little-endian samples. All mono.",
+    )
+    sample_rate_hz = StrictIntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Of the file. Without one 24000, for µ-law 8000. One of "
+        f"{', '.join(str(rate) for rate in SAMPLE_RATES_HZ)}; Opus takes "
+        f"{', '.join(str(rate) for rate in FORMATS['opus'].sample_rates_hz)}.",
+    )
+    loudness_lufs = StrictFloatField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=MIN_LOUDNESS_LUFS,
+        max_value=MAX_LOUDNESS_LUFS,
+        help_text="Integrated loudness (EBU R 128) of the file; its true peak stays below -1 dBTP. Without one the "
+        "workspace's, or as the engine left it, about -20.",
     )
 
 

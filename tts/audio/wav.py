@@ -39,8 +39,12 @@ def pcm_duration_ms(*, pcm_bytes: int, sample_rate_hz: int, channel_count: int =
     return round(pcm_bytes * 1000 / (SAMPLE_BYTES * channel_count * sample_rate_hz))
 
 
-def wav_header(*, pcm_bytes: int | None, sample_rate_hz: int, channel_count: int = 1) -> bytes:
+def wav_header(
+    *, pcm_bytes: int | None, sample_rate_hz: int, channel_count: int = 1, behind_bytes: int = 0
+) -> bytes:
     """Return the 44 bytes that stand before 16-bit PCM; `pcm_bytes=None` for a stream of unknown length.
+
+    `behind_bytes`: what stands behind the samples, such as a chunk with a label.
 
     Raises:
         ValueError: the size is odd for the frame or more than a WAV file can hold (4 GiB).
@@ -49,9 +53,9 @@ def wav_header(*, pcm_bytes: int | None, sample_rate_hz: int, channel_count: int
     if pcm_bytes is None:
         riff_size = data_size = UNKNOWN_SIZE
     else:
-        if not 0 <= pcm_bytes <= _MAX_PCM_BYTES or pcm_bytes % frame_bytes:
+        if not 0 <= pcm_bytes <= _MAX_PCM_BYTES - behind_bytes or pcm_bytes % frame_bytes:
             raise ValueError(f"a WAV file cannot hold {pcm_bytes} bytes of {frame_bytes}-byte frames")
-        riff_size, data_size = 36 + pcm_bytes, pcm_bytes
+        riff_size, data_size = 36 + pcm_bytes + behind_bytes, pcm_bytes
     return b"RIFF%sWAVEfmt %sdata%s" % (
         struct.pack("<I", riff_size),
         struct.pack(
@@ -61,9 +65,15 @@ def wav_header(*, pcm_bytes: int | None, sample_rate_hz: int, channel_count: int
     )
 
 
-def wav_file(pcm: bytes, *, sample_rate_hz: int, channel_count: int = 1) -> bytes:
-    """Return a complete WAV file of 16-bit PCM."""
-    return wav_header(pcm_bytes=len(pcm), sample_rate_hz=sample_rate_hz, channel_count=channel_count) + pcm
+def wav_file(pcm: bytes, *, sample_rate_hz: int, channel_count: int = 1, chunk: bytes = b"") -> bytes:
+    """Return a complete WAV file of 16-bit PCM; `chunk` stands behind the samples."""
+    header = wav_header(
+        pcm_bytes=len(pcm),
+        sample_rate_hz=sample_rate_hz,
+        channel_count=channel_count,
+        behind_bytes=len(chunk),
+    )
+    return header + pcm + chunk
 
 
 def read_wav(data: bytes) -> WavAudio:

@@ -11,6 +11,7 @@ from tts.models.operations import (
     DeviceEventKind,
     PoisonText,
 )
+from tts.models.rendition import Rendition
 from tts.models.segment import Segment
 from tts.models.telemetry import DeviceHour, DeviceSample, Resolution
 from tts.models.voice import Voice, VoiceKind
@@ -31,6 +32,7 @@ __all__ = [
     "FairShareQueue",
     "ModelShare",
     "PoisonText",
+    "Rendition",
     "Resolution",
     "Segment",
     "SynthesisJob",

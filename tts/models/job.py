@@ -34,6 +34,10 @@ class SynthesisJob(models.Model):
     language = models.CharField(max_length=10, blank=True)
     seed = models.BigIntegerField()
     speed = models.FloatField(default=1.0)
+    # How the audio is delivered unless another form is asked for. NULL: the format's own rate; as the engine left it.
+    response_format = models.CharField(max_length=10, default="wav", db_default="wav")
+    sample_rate_hz = models.PositiveIntegerField(null=True)
+    loudness_lufs = models.FloatField(null=True)
     characters = models.PositiveIntegerField()
     segment_count = models.PositiveIntegerField()
     segments_done = models.PositiveIntegerField(default=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 
@@ -14,6 +15,7 @@ from billing.models import UsageRecord
 from billing.selectors.prices import rate_for
 from tts.errors import JobNotFound
 from tts.models import Attempt, Segment, SynthesisJob
+from tts.states import AttemptState
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class ReceiptLine:
     # The class of device that spoke and what its GPU-second cost; empty and None until the try has ended.
     device_class: str
     gpu_second_micros: int | None
+    speech_check: dict[str, Any] | None
+    """tts.audio.speech_check.SpeechCheck.as_dict(); None where nothing was looked at."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,16 @@ class Receipt:
         """Whether any of it was charged at another price than the general one."""
         charged = {line.gpu_second_micros for line in self.lines if line.charged_micros}
         return bool(charged - {self.gpu_second_micros, None})
+
+    @property
+    def speech_score(self) -> int | None:
+        """The lowest score of what was delivered; None while nothing was looked at."""
+        scores = [
+            int(line.speech_check["score"])
+            for line in self.lines
+            if line.speech_check and line.state == AttemptState.SUCCEEDED
+        ]
+        return min(scores, default=None)
 
 
 def jobs_of(
@@ -131,6 +145,7 @@ def receipt_of(job: SynthesisJob) -> Receipt:
             discarded_gpu_ms=row.discarded_gpu_ms,
             device_class=rates[row.pk][0] if row.pk in rates else "",
             gpu_second_micros=rates[row.pk][1] if row.pk in rates else None,
+            speech_check=row.speech_check,
         )
         for row in rows
     ]

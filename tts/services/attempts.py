@@ -47,12 +47,20 @@ __all__ = [
     "fail_attempt",
     "finish_attempt",
     "lose_attempt",
+    "may_be_tried_again",
     "must_stop",
     "note_first_chunk",
     "renew_lease",
+    "seed_of",
     "stop_attempt",
 ]
 logger = logging.getLogger(__name__)
+
+# What an attempt's `error_code` says whose speech was found bad (tts.audio.speech_check).
+SPEECH_REJECTED = "speech_rejected"
+# Seeds have 31 bits. Engines take the next ones for tries of their own: a step further is none of theirs.
+SEEDS = 2**31
+SEED_STEP = 1000
 
 
 def begin_job(*, work: Work) -> None:
@@ -153,14 +161,15 @@ def fail_attempt(
     blame_user: bool,
     expired: bool = False,
     give_up_as: str = "",
+    rejected: Outcome | None = None,
 ) -> None:
     """Settle an attempt that failed. The platform's fault costs nothing and is tried again; a user's ends the job.
 
     `expired`: its worker is gone, and it is settled only if its lease has run out. `give_up_as`: it is not tried
-    again, and the job fails with this code, at our cost. Raises Fenced, having changed
-    nothing, when the attempt is not the live one any more.
+    again, and the job fails with this code, at our cost. `rejected`: of speech that was found bad. Raises Fenced,
+    having changed nothing, when the attempt is not the live one any more.
     """
-    outcome = Outcome(gpu_ms=gpu_ms, audio_ms=0)
+    outcome = rejected or Outcome(gpu_ms=gpu_ms, audio_ms=0)
     with transaction.atomic():
         # The end of the job may release the hold: the account comes first in the order of locks.
         holds.lock_account(workspace_id=work.job.workspace_id)
@@ -199,6 +208,20 @@ def fail_attempt(
         },
     )
     wakeups.wake_job(job_id=work.job.pk)
+
+
+def may_be_tried_again(work: Work) -> bool:
+    """Whether a fault of the platform in this attempt would be followed by another."""
+    tries = Attempt.objects.filter(segment_id=work.segment.pk, started_at__isnull=False).count()
+    return tries < MAX_ATTEMPTS
+
+
+def seed_of(work: Work) -> int:
+    """The seed to speak by: the job's, or another one for each time that the speech was found bad."""
+    if work.attempt.attempt_number == 1:
+        return work.job.seed
+    found_bad = Attempt.objects.filter(segment_id=work.segment.pk, error_code=SPEECH_REJECTED).count()
+    return (work.job.seed + SEED_STEP * found_bad) % SEEDS
 
 
 def abandon_attempt(*, attempt: Attempt, gpu_ms: int = 0) -> None:

@@ -5,6 +5,7 @@ The fence is the segment's attempt number: whoever holds an older one changes no
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,7 @@ from django.db import connection
 
 from billing.models import UsageRecord
 from billing.services.usage import record_usage
+from tts.audio.speech_check import SpeechCheck
 from tts.models import Attempt, Segment, SynthesisJob, Voice
 from tts.models.device import device_class_of
 from tts.states import AttemptState, SegmentState
@@ -43,6 +45,8 @@ class Outcome:
     peaks: list[int] | None = None
     seed: int | None = None
     discarded_gpu_ms: int = 0
+    check: SpeechCheck | None = None
+    """What was found in it; None where nothing was looked at."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ WITH moved AS (
     UPDATE tts_attempt a SET state = %(attempt_state)s, finished_at = statement_timestamp(), gpu_ms = %(gpu_ms)s,
         audio_ms = %(audio_ms)s, audio_key = %(audio_key)s, first_chunk_gpu_ms = %(first_chunk_gpu_ms)s,
         started_at = COALESCE(a.started_at, %(started_at)s), charged_micros = %(charged)s,
-        seed = %(seed)s, discarded_gpu_ms = %(discarded_gpu_ms)s,
+        seed = %(seed)s, discarded_gpu_ms = %(discarded_gpu_ms)s, speech_check = %(speech_check)s::jsonb,
         error_code = %(error_code)s, error_detail = %(error_detail)s
     FROM moved
     WHERE a.id = %(attempt)s AND a.state IN ('bound', 'running')
@@ -129,6 +133,7 @@ def close(
                 "charged": charged,
                 "error_code": error_code,
                 "error_detail": error_detail[:500],
+                "speech_check": json.dumps(outcome.check.as_dict()) if outcome.check else None,
                 # A crash of the database may have forgotten the claim; what was spoken is paid and on the receipt.
                 "started_at": None if expired else work.attempt.started_at,
                 "expired": expired,

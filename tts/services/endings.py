@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 import uuid
+from functools import partial
+from typing import BinaryIO, cast
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -11,10 +14,10 @@ from django.db.models.functions import Now
 from billing.services import holds
 from billing.services.refunds import refund_job
 from tts import storage
-from tts.audio.peaks import waveform_peaks
-from tts.audio.wav import join_pcm, read_wav, wav_file
+from tts.audio.assembly import write_joined
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import job_facts, wakeups
+from tts.services.labels import label_of
 from tts.states import JOB_ENDED, JOB_LIVE, SEGMENT_LIVE, AttemptState, JobState, SegmentState
 from tts.text.pauses import pause_after_ms
 
@@ -164,13 +167,18 @@ def assemble(job: SynthesisJob, segments: list[Segment]) -> tuple[str, list[int]
 
     Raises FileNotFoundError or IsADirectoryError (a segment without a key) where a segment's audio is not there.
     """
-    parts = [read_wav(storage.read(segment.audio_key)) for segment in segments]
-    rate = parts[0].sample_rate_hz
-    pauses = [pause_after_ms(segment.text, speed=job.speed) for segment in segments]
-    pcm = join_pcm([part.pcm for part in parts], pauses_ms=pauses, sample_rate_hz=rate)
     key = storage.job_audio_key(workspace_id=job.workspace_id, job_id=job.pk)
-    storage.save(key, wav_file(pcm, sample_rate_hz=rate))
-    return key, waveform_peaks(pcm, count=PEAK_COUNT)
+    with tempfile.NamedTemporaryFile(prefix="assembly-") as joined:
+        peaks = write_joined(
+            cast(BinaryIO, joined),
+            [partial(storage.open_audio, segment.audio_key) for segment in segments],
+            pauses_ms=[pause_after_ms(segment.text, speed=job.speed) for segment in segments],
+            label=label_of(job.pk),
+            peak_count=PEAK_COUNT,
+        )
+        joined.flush()
+        storage.save_file(key, joined.name)
+    return key, peaks
 
 
 def jobs_to_end() -> list[uuid.UUID]:

@@ -12,7 +12,7 @@ from accounts.models import Workspace
 from billing.services import holds
 from tts import storage
 from tts.errors import JobAlreadyEnded, JobNotFound
-from tts.models import Attempt, Segment, SynthesisJob
+from tts.models import Attempt, Rendition, Segment, SynthesisJob
 from tts.services import wakeups
 from tts.services.endings import end_job
 from tts.services.submit import JobRequest
@@ -80,6 +80,7 @@ def delete_job_files(*, job_id: uuid.UUID) -> None:
         keys |= {job.audio_key, *storage.stored_audio_keys(workspace_id=job.workspace_id, job_id=job_id)}
     for key in keys:
         storage.delete(key)
+    Rendition.objects.filter(job_id=job_id).delete()
     Attempt.objects.filter(job_id=job_id).update(audio_key="")
     Segment.objects.filter(job_id=job_id).exclude(state=SegmentState.RUNNING).update(audio_key="", text="")
     SynthesisJob.objects.filter(pk=job_id).update(audio_key="")
@@ -95,4 +96,7 @@ def repeat_request(job: SynthesisJob) -> JobRequest:
         mode=job.mode,
         instruction=job.instruction,
         speed=job.speed,
+        response_format=job.response_format,
+        sample_rate_hz=job.sample_rate_hz,
+        loudness_lufs=job.loudness_lufs,
     )

@@ -24,6 +24,7 @@ from tts.audio.wav import read_wav, silence
 from tts.failures import failure_text
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import wakeups
+from tts.services.attempts import SPEECH_REJECTED
 from tts.services.fair_share import place_of
 from tts.states import JOB_ENDED, JobState, SegmentState
 from tts.text.pauses import pause_after_ms
@@ -31,6 +32,8 @@ from tts.text.pauses import pause_after_ms
 logger = logging.getLogger(__name__)
 LOOK_AGAIN_MS = 1000
 HEARTBEAT_SECONDS = 10.0
+# Behind every part of a segment: nothing more of it is looked for.
+LAST_PART = 32_767
 # Kokoro and CosyVoice 2 and 3 all speak at this rate; the canonical clips have it too.
 SAMPLE_RATE_HZ = 24_000
 
@@ -142,7 +145,8 @@ def _ending(job: SynthesisJob) -> dict[str, Any]:
 def job_audio(job: SynthesisJob) -> Iterator[bytes]:
     """The job's audio as PCM (24 kHz, mono, signed 16-bit little-endian), in order, while it is made.
 
-    Ends with the job. When an attempt dies in the middle, its successor makes the same bytes (same text, voice,
+    Ends with the job. Speech that was found bad after it was heard is not said again; the file has what was spoken
+    instead. When an attempt dies in the middle, its successor makes the same bytes (same text, voice,
     settings and seed), and the stream goes on where it stopped. While nothing is made, an empty chunk comes about
     every second, so that whoever sends them can look whether anybody still listens.
     """
@@ -166,6 +170,7 @@ def _segment_after(job: SynthesisJob, index: int, part: int) -> Segment | None:
 def _segment_audio(job: SynthesisJob, index: int, part: int) -> Generator[bytes, None, Segment | None]:
     """One segment's PCM; returns it as it was spoken (None: the job ended first)."""
     sent = 0
+    heard: uuid.UUID | None = None
     hint_key, last_hint = wakeups.job_key(job.pk), "0"
     while True:
         segment = Segment.objects.get(job_id=job.pk, index=index, part=part)
@@ -174,6 +179,10 @@ def _segment_audio(job: SynthesisJob, index: int, part: int) -> Generator[bytes,
             if segment.state == SegmentState.RUNNING
             else None
         )
+        if heard is not None and (attempt is None or attempt.pk != heard) and _was_rejected(heard):
+            # All of it was heard before it was found bad. What another seed makes of it does not go on from there.
+            segment.part = LAST_PART
+            return segment
         _let_go_of_database()
         if segment.state == SegmentState.SUCCEEDED:
             pcm = read_wav(storage.read(segment.audio_key)).pcm if segment.audio_key else b""
@@ -184,10 +193,15 @@ def _segment_audio(job: SynthesisJob, index: int, part: int) -> Generator[bytes,
             return None
         if attempt is not None:
             sent = yield from _attempt_audio(attempt.pk, sent=sent)
+            heard = attempt.pk if sent else None
         yield b""
         entries = _wait({hint_key: last_hint}).get(hint_key)
         if entries:
             last_hint = entries[-1][0].decode()
+
+
+def _was_rejected(attempt_id: uuid.UUID) -> bool:
+    return Attempt.objects.filter(pk=attempt_id, error_code=SPEECH_REJECTED).exists()
 
 
 def _attempt_audio(attempt_id: uuid.UUID, *, sent: int) -> Generator[bytes, None, int]:

@@ -20,6 +20,7 @@ from accounts.models import ApiKey, User, Workspace
 from accounts.selectors.limits import queued_jobs_limit
 from billing.services.holds import place_hold
 from portal.lib.clock import now
+from tts.audio.formats import DEFAULT_FORMAT
 from tts.errors import (
     DailyCharactersReached,
     IdempotencyKeyInvalid,
@@ -36,6 +37,7 @@ from tts.services.bind import bind_idle_slots
 from tts.services.blame import is_any_blocked
 from tts.services.model_shares import drawn_engine
 from tts.services.quoting import Quote, quote
+from tts.services.renditions import checked_rate
 from tts.services.stored import check_storage
 from tts.states import JOB_LIVE
 
@@ -49,7 +51,8 @@ KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
 @dataclass(frozen=True)
 class JobRequest:
     """What a customer asks for. `seed` None draws one; the one drawn is on the receipt. `instruction` is a key of
-    tts.text.instructions, for the mode "instruct"."""
+    tts.text.instructions, for the mode "instruct". `sample_rate_hz` None is the format's own, `loudness_lufs` None the
+    workspace's."""
 
     voice_id: uuid.UUID
     text: str
@@ -59,6 +62,9 @@ class JobRequest:
     instruction: str = ""
     seed: int | None = None
     speed: float = 1.0
+    response_format: str = DEFAULT_FORMAT
+    sample_rate_hz: int | None = None
+    loudness_lufs: float | None = None
 
     def fingerprint(self) -> str:
         """SHA-256 of the request: tells a repeated request from another one under the same key."""
@@ -89,7 +95,7 @@ def submit_job(
     Raises:
         IdempotencyKeyReused, IdempotencyKeyInvalid, QueueFull, InsufficientCredit, BudgetReached, VoiceNotFound,
         WorkspaceSuspended, ModeNotSupported, InstructionMissing, TextBlocked, JobTooLong, DailyCharactersReached,
-        StorageFull, and the refusals of tts.text.
+        StorageFull, FormatUnknown, SampleRateNotSupported, and the refusals of tts.text.
         Nothing was changed then.
     """
     if workspace.suspended_at is not None:
@@ -99,7 +105,7 @@ def submit_job(
     fingerprint = request.fingerprint()
     if earlier := _earlier(workspace, idempotency_key, fingerprint):
         return Submission(job=earlier, created=False)
-    _check_mode(request)
+    _check_wishes(request)
     priced = quote(
         workspace=workspace,
         voice_id=request.voice_id,
@@ -136,11 +142,12 @@ def submit_job(
     return Submission(job=job, created=True)
 
 
-def _check_mode(request: JobRequest) -> None:
+def _check_wishes(request: JobRequest) -> None:
     if request.mode == INSTRUCT and not request.instruction:
         raise InstructionMissing
     if request.instruction and not instructions_are_taken():
         raise ModeNotSupported
+    checked_rate(request.response_format, request.sample_rate_hz)
 
 
 def _earlier(workspace: Workspace, idempotency_key: str | None, fingerprint: str) -> SynthesisJob | None:
@@ -168,6 +175,9 @@ def _build_job(
         # 31 bits: every engine's random generator takes that much.
         seed=secrets.randbelow(2**31) if request.seed is None else request.seed,
         speed=request.speed,
+        response_format=request.response_format,
+        sample_rate_hz=request.sample_rate_hz,
+        loudness_lufs=workspace.loudness_lufs if request.loudness_lufs is None else request.loudness_lufs,
         characters=priced.characters,
         segment_count=len(priced.plan),
         price_version=priced.price,

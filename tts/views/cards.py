@@ -13,7 +13,9 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
+from tts.audio.formats import FORMATS
 from tts.audio.quality import Verdict
+from tts.audio.speech_check import CLIPPED, LONG_SILENCE, SILENT, TOO_LONG, TOO_SHORT
 from tts.engine.catalogue import PRESET_VOICES
 from tts.languages import language_name
 from tts.models import SynthesisJob, Voice, VoiceKind
@@ -149,6 +151,13 @@ def text_start(text: str) -> str:
     return line
 
 
+def output_text(job: SynthesisJob) -> str:
+    """The form that a job's audio is delivered in, in words and figures."""
+    known = FORMATS[job.response_format]
+    words = f"{known.name}, {(job.sample_rate_hz or known.default_sample_rate_hz) / 1000:g} kHz"
+    return words if job.loudness_lufs is None else f"{words}, {job.loudness_lufs:g} LUFS"
+
+
 def job_rows(jobs: Iterable[SynthesisJob]) -> list[JobRow]:
     """Rows of jobs that come from `jobs_of`, which brings voice and price along."""
     return [
@@ -164,12 +173,23 @@ def job_rows(jobs: Iterable[SynthesisJob]) -> list[JobRow]:
     ]
 
 
+FINDINGS: Final[dict[str, str | Promise]] = {
+    SILENT: gettext_lazy("silent"),
+    TOO_SHORT: gettext_lazy("shorter than the text"),
+    TOO_LONG: gettext_lazy("longer than the text"),
+    CLIPPED: gettext_lazy("distorted"),
+    LONG_SILENCE: gettext_lazy("a long rest"),
+}
+
+
 @dataclass(frozen=True)
 class AttemptRow:
     line: ReceiptLine
     segment_number: int
     badge: Badge
     is_charged: bool
+    findings: list[str | Promise]
+    """What was found in its speech, in words."""
 
 
 def attempt_rows(receipt: Receipt) -> list[AttemptRow]:
@@ -180,6 +200,7 @@ def attempt_rows(receipt: Receipt) -> list[AttemptRow]:
             segment_number=line.segment_index + 1,
             badge=Badge(AttemptState(line.state).label, TONES[line.state]),
             is_charged=line.charged_micros > 0,
+            findings=[FINDINGS[found] for found in (line.speech_check or {}).get("findings", [])],
         )
         for line in receipt.lines
     ]

@@ -7,6 +7,7 @@ import shlex
 
 from django.conf import settings
 
+from tts.audio.formats import DEFAULT_FORMAT
 from tts.services.submit import JobRequest
 
 
@@ -20,6 +21,12 @@ def curl_command(request: JobRequest) -> str:
         body["speed"] = request.speed
     if request.instruction:
         body["instruction"] = request.instruction
+    if request.response_format != DEFAULT_FORMAT:
+        body["response_format"] = request.response_format
+    if request.sample_rate_hz is not None:
+        body["sample_rate_hz"] = request.sample_rate_hz
+    if request.loudness_lufs is not None:
+        body["loudness_lufs"] = request.loudness_lufs
     if request.seed is not None:
         body["seed"] = request.seed
     data = json.dumps(body, ensure_ascii=False, indent=2)

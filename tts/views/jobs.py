@@ -17,7 +17,7 @@ from accounts.tenancy import require_workspace
 from tts.errors import JobAlreadyEnded
 from tts.selectors.jobs import job_of, receipt_of
 from tts.services.jobs import cancel_job, delete_job, repeat_request
-from tts.views.cards import attempt_rows, text_start
+from tts.views.cards import attempt_rows, output_text, text_start
 from tts.views.curl import curl_command
 from tts.views.live import live_context
 
@@ -43,6 +43,7 @@ def job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
             "attempts": attempt_rows(receipt),
             "curl": curl_command(repeat_request(found)),
             "text_start": text_start(found.text),
+            "output_text": output_text(found),
         }
     return render(request, PARTS.get(part, "tts/job.html"), context)
 

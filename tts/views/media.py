@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import BinaryIO
 
 from django.contrib.auth.decorators import login_required
@@ -23,36 +23,57 @@ from tts.models import SynthesisJob, Voice, VoiceKind
 from tts.selectors.jobs import job_of
 from tts.selectors.voices import voice_of
 from tts.services.jobs import cancel_job
+from tts.services.labels import label_of
+from tts.services.renditions import MASTER, Form, audio_file, form_of
 from tts.services.streams import SAMPLE_RATE_HZ, job_audio, job_events
 from tts.states import JOB_ENDED
 
 WAV_TYPE = "audio/wav"
+# What a file's container says of its origin, said beside it too: bare samples and streams have no place for it.
+LABEL_HEADER = "X-AIGC"
+SAMPLE_RATE = re.compile(r"\d{1,6}", re.ASCII)
 EVENT_ID = re.compile(r"\d{1,18}", re.ASCII)
 
 
-def job_filename(job: SynthesisJob) -> str:
+def job_filename(job: SynthesisJob, extension: str = "wav") -> str:
     """A name to save a job's audio under: when it was made and which one it is, nothing that a user typed."""
-    return f"voicepool-{job.created_at:%Y%m%d-%H%M%S}-{str(job.pk)[:8]}.wav"
+    return f"voicepool-{job.created_at:%Y%m%d-%H%M%S}-{str(job.pk)[:8]}.{extension}"
 
 
-def job_audio_response(request: HttpRequest, job: SynthesisJob, *, download: bool) -> HttpResponseBase:
-    """The job's audio as a WAV file, with ranges. Raises AudioNotReady where there is none."""
-    key = job.audio_key
-    if not key:
-        raise AudioNotReady
+def wanted_form(job: SynthesisJob, query: Mapping[str, str]) -> Form:
+    """The form that `format` and `sample_rate_hz` of a query ask for, else the job's own.
+
+    Raises FormatUnknown, SampleRateNotSupported.
+    """
+    rate = query.get("sample_rate_hz") or None
+    # What is no number is no rate that a format takes: 0 is refused with the list of those.
+    rate_hz = None if rate is None else int(rate) if SAMPLE_RATE.fullmatch(rate) else 0
+    return form_of(job, format_code=query.get("format") or None, sample_rate_hz=rate_hz)
+
+
+def job_audio_response(
+    request: HttpRequest, job: SynthesisJob, form: Form, *, download: bool
+) -> HttpResponseBase:
+    """The job's audio in this form, with ranges.
+
+    Raises AudioNotReady where there is none, AudioBeingMade, AudioNotMade.
+    """
+    file = audio_file(job, form)
     try:
-        return ranged_response(
+        response = ranged_response(
             request,
-            open_file=_opener(key),
-            size=storage.size_of(key),
-            content_type=WAV_TYPE,
-            etag=_name_of(key),
-            filename=job_filename(job),
+            open_file=_opener(file.key),
+            size=storage.size_of(file.key),
+            content_type=file.audio_format.content_type,
+            etag=_name_of(file.key),
+            filename=job_filename(job, file.audio_format.extension),
             download=download,
-            storage_key=key,
+            storage_key=file.key,
         )
     except FileNotFoundError as error:  # deleted since the row was read
         raise AudioNotReady from error
+    response[LABEL_HEADER] = file.label
+    return response
 
 
 def voice_audio_response(request: HttpRequest, voice: Voice) -> HttpResponseBase:
@@ -83,7 +104,7 @@ def _opener(key: str) -> Callable[[], BinaryIO]:
 
 def _name_of(key: str) -> str:
     """A file is never written twice under one key, so the key's last part names its content."""
-    return key.rsplit("/", 1)[-1].removesuffix(".wav")
+    return key.rsplit("/", 1)[-1].rsplit(".", 1)[0]
 
 
 def job_events_response(request: HttpRequest, job: SynthesisJob) -> HttpResponseBase:
@@ -106,7 +127,9 @@ def job_stream_response(
     chunks = _live_wav(job)
     if cancel_on_close:
         chunks = _canceling(chunks, job)
-    return open_stream_response(request, chunks, workspace_id=job.workspace_id, content_type=WAV_TYPE)
+    response = open_stream_response(request, chunks, workspace_id=job.workspace_id, content_type=WAV_TYPE)
+    response[LABEL_HEADER] = label_of(job.pk)
+    return response
 
 
 def _live_wav(job: SynthesisJob) -> Generator[bytes, None, None]:
@@ -128,8 +151,11 @@ def _canceling(chunks: Generator[bytes, None, None], job: SynthesisJob) -> Gener
 @login_required
 @require_safe
 def job_audio_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponseBase:
+    """To be played, the master as it is: the page says in words that AI made it. To be saved, with its label."""
     job = job_of(require_workspace(request), job_id)
-    return job_audio_response(request, job, download="download" in request.GET)
+    download = "download" in request.GET
+    form = wanted_form(job, request.GET) if download else MASTER
+    return job_audio_response(request, job, form, download=download)
 
 
 @login_required

@@ -10,12 +10,21 @@ from typing import Final
 from django.urls import reverse
 
 from tts import storage
+from tts.audio.formats import FORMATS
 from tts.audio.peaks import waveform_peaks
 from tts.audio.wav import read_wav
 from tts.models import SynthesisJob, Voice, VoiceKind
 
 # With more bars than this a phone shows a solid block.
 MAX_BARS: Final = 120
+
+
+@dataclass(frozen=True)
+class Download:
+    """The audio in one format: its name and address."""
+
+    name: str
+    url: str
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,7 @@ class Player:
     title: str
     peaks: list[int] = field(default_factory=list)
     download_url: str = ""
+    downloads: tuple[Download, ...] = ()
 
 
 def bars(peaks: Sequence[int]) -> list[int]:
@@ -48,6 +58,9 @@ def job_player(job: SynthesisJob, *, title: str) -> Player | None:
         title=title,
         peaks=bars(job.peaks),
         download_url=f"{url}?download=1",
+        downloads=tuple(
+            Download(known.name, f"{url}?download=1&format={known.code}") for known in FORMATS.values()
+        ),
     )
 
 

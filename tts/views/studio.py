@@ -20,6 +20,7 @@ from billing.selectors.prices import current_price, rate_for
 from portal.lib.errors import DomainError
 from portal.lib.http import client_address
 from portal.lib.logging import request_id_var
+from tts.audio.formats import DEFAULT_FORMAT
 from tts.errors import JobNotFound
 from tts.forms import MAX_SEED, MAX_SPEED, MIN_SPEED, RepeatForm, RequestForm, StudioForm
 from tts.models import SynthesisJob
@@ -124,6 +125,7 @@ def _request_of(form: RequestForm) -> JobRequest:
         job_class=data["job_class"],
         seed=data["seed"],
         speed=data["speed"],
+        response_format=data["response_format"],
     )
 
 
@@ -140,7 +142,12 @@ def _job_to_show(request: HttpRequest, workspace: Workspace) -> SynthesisJob | N
 
 def _initial(request: HttpRequest, workspace: Workspace, job: SynthesisJob | None) -> dict[str, Any]:
     """The shown job's request, else the voice that the address names or that was used last."""
-    initial: dict[str, Any] = {"token": uuid.uuid4(), "speed": 1.0, "job_class": JobClass.INTERACTIVE}
+    initial: dict[str, Any] = {
+        "token": uuid.uuid4(),
+        "speed": 1.0,
+        "response_format": DEFAULT_FORMAT,
+        "job_class": JobClass.INTERACTIVE,
+    }
     if job is not None:
         return initial | {
             "text": job.text,
@@ -148,6 +155,7 @@ def _initial(request: HttpRequest, workspace: Workspace, job: SynthesisJob | Non
             "job_class": job.job_class,
             "language": job.language,
             "speed": job.speed,
+            "response_format": job.response_format,
         }
     last = jobs_of(workspace).filter(created_by_id=request.user.pk).first()
     return initial | {"voice": request.GET.get("voice") or (last.voice_id if last else None)}
