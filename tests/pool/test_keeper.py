@@ -351,8 +351,8 @@ def test_a_worker_that_is_told_to_end_finishes_what_it_speaks_and_takes_nothing_
     pool.start_clock()
     wait_for(ready_device_count, what="a ready device")
     running = submit("A sentence that takes its time to be spoken.")
-    waiting = submit("A sentence that waits behind it.")
     wait_for(lambda: Attempt.objects.filter(job=running, state="running").exists(), what="its start")
+    waiting = submit("Behind it.")
     worker_pid = DeviceSlot.objects.get().worker_pid or 0
     os.kill(worker_pid, signal.SIGTERM)
     assert (ended(running).state, codes(running)) == (JobState.SUCCEEDED, [""])
