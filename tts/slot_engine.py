@@ -16,6 +16,7 @@ from tts.engine.process import EngineProcess
 
 # Set by the node's agent for the workers of a remote device.
 REMOTE_URL_VARIABLE = "VOICEPOOL_REMOTE_URL"
+KEY_FILE_VARIABLE = "VOICEPOOL_REMOTE_KEY_FILE"
 
 _early: EngineProcess | None = None
 
@@ -26,7 +27,7 @@ def build_engine(*, engine: str, visible_device: str) -> EngineProcess:
     if url := os.environ.get(REMOTE_URL_VARIABLE):
         # The key goes through the pipe to the engine process, so that no list of processes or variables shows it.
         settings = json.loads(os.environ.get("VOICEPOOL_REMOTE_SETTINGS") or "{}")
-        settings = {**settings, "url": url, "key": _secret("VOICEPOOL_REMOTE_KEY")}
+        settings = {**settings, "url": url, "key": _remote_key()}
     environment = {"CUDA_VISIBLE_DEVICES": visible_device}
     return EngineProcess(command=_command(engine), engine=engine, settings=settings, environment=environment)
 
@@ -42,11 +43,12 @@ def _command(engine: str) -> list[str] | None:
     return [python, "-m", "tts.engine.host"] if python else None
 
 
-def _secret(name: str) -> str:
-    """The variable, or the content of the file that `name`_FILE names (as portal.lib.env, which needs Django)."""
-    if name in os.environ:
-        return os.environ[name]
-    path = os.environ.get(f"{name}_FILE")
+def _remote_key() -> str:
+    """The variable, or the content of the file that a second one names (as portal.lib.env, which needs Django)."""
+    key = os.environ.get("VOICEPOOL_REMOTE_KEY")
+    if key is not None:
+        return key
+    path = os.environ.get(KEY_FILE_VARIABLE)
     return Path(path).read_text(encoding="utf-8").strip() if path else ""
 
 

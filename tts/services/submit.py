@@ -95,7 +95,7 @@ def submit_job(
     Raises:
         IdempotencyKeyReused, IdempotencyKeyInvalid, QueueFull, InsufficientCredit, BudgetReached, VoiceNotFound,
         WorkspaceSuspended, ModeNotSupported, InstructionMissing, TextBlocked, JobTooLong, DailyCharactersReached,
-        StorageFull, FormatUnknown, SampleRateNotSupported, and the refusals of tts.text.
+        StorageFull, NotOffered, FormatUnknown, SampleRateNotSupported, and the refusals of tts.text.
         Nothing was changed then.
     """
     if workspace.suspended_at is not None:
@@ -121,15 +121,13 @@ def submit_job(
     if is_any_blocked(part.text for part in priced.plan):
         raise TextBlocked
     job = _build_job(workspace, user, api_key, request, priced)
-    needs = sorted({*priced.needs, INSTRUCT} if job.instruction else priced.needs)
-    job.engine = drawn_engine(job_id=job.pk, needs=needs)
     job.idempotency_key = idempotency_key
     job.request_sha256 = fingerprint
     job.client_address = client_address
     job.request_id = request_id
     try:
         with transaction.atomic():
-            _store(job, priced, needs)
+            _store(job, priced)
             transaction.on_commit(bind_idle_slots, robust=True)
     except IntegrityError:
         # Another request with the same key was faster: its job is the answer.
@@ -187,8 +185,11 @@ def _build_job(
     )
 
 
-def _store(job: SynthesisJob, priced: Quote, needs: list[str]) -> None:
-    """Hold, job and segments. The hold comes first: its lock on the credit account makes the count below exact."""
+def _store(job: SynthesisJob, priced: Quote) -> None:
+    """Hold, job with the model that it draws, and segments. The hold comes first: its lock on the credit account makes
+    the count below exact."""
+    needs = sorted({*priced.needs, INSTRUCT} if job.instruction else priced.needs)
+    job.engine = drawn_engine(job_id=job.pk, needs=needs)
     place_hold(
         workspace_id=job.workspace_id,
         job_id=job.pk,
