@@ -269,7 +269,7 @@ def test_a_swap_that_fails_leaves_the_old_engine_serving(pool: Pool, submit: Sub
     wait_for(ready_device_count, what="a ready device")
     first = engine_pid()
     Device.objects.update(wanted_engine="no-such-engine")
-    assert event("swap_failed").detail.startswith("no-such-engine: EngineDied")
+    assert event("swap_failed").detail.startswith("no-such-engine: EngineError: engine_unknown")
     assert ended(submit("Still here.")).state == JobState.SUCCEEDED
     device = Device.objects.get()
     assert (device.engine, device.wanted_engine, device.state) == ("simulated", "simulated", "ready")
