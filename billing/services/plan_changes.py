@@ -95,11 +95,17 @@ def carry_out_due(*, accounts: Sequence[CreditAccount], at: datetime) -> int:
 def _carry_out(change: PlanChange, time_zone: str, at: datetime) -> bool:
     if change.first_day > local_day(at, time_zone) or not _end(PlanChangeState.DONE, pk=change.pk):
         return False
+    current = current_subscription(change.workspace_id)
+    # A zone that was changed since may have its month begin before the plan that is on did, or before these terms were
+    # in force: then it begins with those. Refused, it would keep the workspace from every invoice.
+    begins_at = max(day_start(change.first_day, time_zone), change.plan_version.effective_at)
+    if current is not None and begins_at < current.starts_at <= at:
+        begins_at = current.starts_at
     subscriptions.begin(
         workspace_id=change.workspace_id,
-        current=current_subscription(change.workspace_id),
+        current=current,
         plan_version=change.plan_version,
-        at=day_start(change.first_day, time_zone),
+        at=begins_at,
     )
     logger.info("plan_change_carried_out", extra={"workspace_id": str(change.workspace_id)})
     return True

@@ -256,14 +256,42 @@ def test_it_begins_with_the_month_of_the_zone_that_the_workspace_has_then(
     assert invoice.fee_micros == 300 * YUAN
 
 
+def test_a_zone_whose_month_began_before_the_plan_did_keeps_no_invoice_back(
+    customer: uuid.UUID, small: PlanVersion
+) -> None:
+    set_time_zone(workspace_id=customer, time_zone="America/New_York")
+    # Still October there, and November in Shanghai already.
+    bigger = plan(400 * YUAN, included_gpu_seconds=4_000)
+    upgraded_at = MIDNIGHT + timedelta(hours=2)
+    assert choose(customer, bigger, upgraded_at) is None
+    waiting = choose(customer, small, upgraded_at + timedelta(hours=1))
+    assert waiting is not None
+    set_time_zone(workspace_id=customer, time_zone="Asia/Shanghai")
+    assert carry_out_plan_changes(at=upgraded_at + timedelta(hours=2)) == 1
+    # It begins where the plan before it did: that one has lasted no moment of the month.
+    assert spans(customer)[1:] == [(bigger.pk, upgraded_at, upgraded_at), (small.pk, upgraded_at, None)]
+    assert close_month(workspace_id=customer, month=date(2025, 10, 1), at=MIDNIGHT + timedelta(days=1)) is not None
+
+
+def test_a_version_that_came_into_force_within_the_new_zones_month_begins_then(customer: uuid.UUID) -> None:
+    set_time_zone(workspace_id=customer, time_zone="America/New_York")
+    in_force_at = MIDNIGHT + timedelta(hours=1)
+    newest = plan(30 * YUAN)
+    PlanVersion.objects.filter(pk=newest.pk).update(effective_at=in_force_at)
+    assert choose(customer, newest, in_force_at + timedelta(hours=1)) is not None
+    set_time_zone(workspace_id=customer, time_zone="Asia/Shanghai")
+    assert carry_out_plan_changes(at=in_force_at + timedelta(hours=2)) == 1
+    assert spans(customer)[1:] == [(newest.pk, in_force_at, None)]
+
+
 def test_one_that_cannot_begin_keeps_nobody_waiting(
     customer: uuid.UUID, big: PlanVersion, small: PlanVersion
 ) -> None:
     others = [make_customer(big) for _ in range(2)]
     for workspace_id in (customer, *others):
         choose(workspace_id, small)
-    # Whatever led to it: the plan that is on began after the month did.
-    Subscription.objects.filter(workspace_id=customer).update(starts_at=MIDNIGHT + INSTANT)
+    # Whatever led to it: the plan that is on begins later than it is now.
+    Subscription.objects.filter(workspace_id=customer).update(starts_at=MIDNIGHT + timedelta(days=2))
     assert carry_out_plan_changes(at=MIDNIGHT + timedelta(days=1)) == 2
     assert [states(workspace_id) for workspace_id in (customer, *others)] == [["pending"], ["done"], ["done"]]
 
