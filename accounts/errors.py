@@ -138,6 +138,14 @@ class WebhookDeliveryOpen(DomainError):
     message = _("This delivery is on its way already. Wait for its outcome.")
 
 
+class WebhookResentTooOften(DomainError):
+    code = "webhook_resent_too_often"
+    status = 409
+    message = _(
+        "This delivery was sent %(maximum)d times and is not sent again. Read its body over the API instead."
+    )
+
+
 class WebhookTestTooSoon(DomainError):
     code = "webhook_test_too_soon"
     status = 429

@@ -20,6 +20,7 @@ from accounts.errors import (
     WebhookDescriptionInvalid,
     WebhookEndpointOff,
     WebhookEventsInvalid,
+    WebhookResentTooOften,
     WebhookTestTooSoon,
     WebhookUrlRefused,
 )
@@ -217,7 +218,7 @@ def webhook_redeliver(request: HttpRequest, delivery_id: uuid.UUID) -> HttpRespo
     workspace = require_admin_role(request)
     try:
         webhook_deliveries.redeliver(workspace=workspace, delivery_id=delivery_id)
-    except WebhookEndpointOff as refusal:
+    except (WebhookEndpointOff, WebhookResentTooOften) as refusal:
         messages.warning(request, refusal.text())
     else:
         messages.success(request, _("It is on its way again. Reload this page in a moment for its outcome."))

@@ -27,6 +27,7 @@ from accounts.errors import (
     WebhookDescriptionInvalid,
     WebhookEndpointOff,
     WebhookEventsInvalid,
+    WebhookResentTooOften,
     WebhookTestTooSoon,
     WebhookUrlRefused,
 )
@@ -197,7 +198,9 @@ class RedeliverView(ApiView):
         request=None,
         responses={
             202: DeliverySerializer,
-            **problems(NOT_FOUND, AdminRoleNeeded, WebhookEndpointOff, WebhookDeliveryOpen),
+            **problems(
+                NOT_FOUND, AdminRoleNeeded, WebhookEndpointOff, WebhookDeliveryOpen, WebhookResentTooOften
+            ),
         },
     )
     def post(self, request: Request, delivery_id: uuid.UUID) -> Response:

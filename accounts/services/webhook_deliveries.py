@@ -17,7 +17,12 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from accounts.errors import WebhookDeliveryOpen, WebhookEndpointOff, WebhookTestTooSoon
+from accounts.errors import (
+    WebhookDeliveryOpen,
+    WebhookEndpointOff,
+    WebhookResentTooOften,
+    WebhookTestTooSoon,
+)
 from accounts.models import (
     DeliveryState,
     SwitchedOff,
@@ -42,6 +47,10 @@ JITTER: Final = 0.2
 LEASE_S: Final = 60
 # How many of one endpoint are on their way at once; of one that fails, one: it must not take the others' places.
 AT_ONCE_PER_ENDPOINT: Final = 4
+# And of one workspace: its endpoints, however many and slow, leave places for others.
+AT_ONCE_PER_WORKSPACE: Final = 16
+# Of one delivery in all, those asked for by hand included. Each is a row, and their number is a small integer.
+MOST_TRIES: Final = 200
 OFF_AFTER: Final = timedelta(days=5)
 GONE: Final = 410
 TESTS_PER_MINUTE: Final = 5
@@ -71,8 +80,8 @@ UPDATE accounts_webhookdelivery SET leased_until = NULL, next_attempt_at = state
     error_code = CASE WHEN attempts - attempts_before >= %(most)s THEN 'lost' ELSE error_code END
 WHERE state = 'sending' AND leased_until < statement_timestamp()
 """
-# Endpoint by endpoint, by jumps through the index, so that a long queue of one hides nobody else's. Two clocks never
-# take the same.
+# Endpoint by endpoint, by jumps through the index, so that a long queue of one hides nobody else's; who has the least
+# on its way is first. Two clocks never take the same.
 _CLAIM: Final = """
 WITH RECURSIVE waiting (endpoint_id) AS (
     (SELECT endpoint_id FROM accounts_webhookdelivery WHERE state = 'pending' ORDER BY endpoint_id LIMIT 1)
@@ -82,9 +91,14 @@ WITH RECURSIVE waiting (endpoint_id) AS (
         WHERE later.state = 'pending' AND later.endpoint_id > waiting.endpoint_id
         ORDER BY later.endpoint_id LIMIT 1
     ) FROM waiting WHERE waiting.endpoint_id IS NOT NULL
-), due AS (
-    SELECT first.id FROM waiting
+), busy AS (
+    SELECT workspace_id, COUNT(*) AS sent FROM accounts_webhookdelivery WHERE state = 'sending' GROUP BY workspace_id
+), placed AS (
+    SELECT first.id, first.next_attempt_at, COALESCE(busy.sent, 0) + ROW_NUMBER() OVER (
+        PARTITION BY endpoint.workspace_id ORDER BY first.next_attempt_at
+    ) AS place FROM waiting
     JOIN accounts_webhookendpoint endpoint ON endpoint.id = waiting.endpoint_id
+    LEFT JOIN busy ON busy.workspace_id = endpoint.workspace_id
     CROSS JOIN LATERAL (
         SELECT id, next_attempt_at FROM accounts_webhookdelivery mine
         WHERE mine.endpoint_id = waiting.endpoint_id AND mine.state = 'pending'
@@ -95,7 +109,8 @@ WITH RECURSIVE waiting (endpoint_id) AS (
             WHERE sent.endpoint_id = waiting.endpoint_id AND sent.state = 'sending'
         ))
     ) AS first
-    ORDER BY first.next_attempt_at LIMIT %(most)s
+), due AS (
+    SELECT id FROM placed WHERE place <= %(per_workspace)s ORDER BY place, next_attempt_at LIMIT %(most)s
 ), taken AS (
     SELECT id FROM accounts_webhookdelivery WHERE id IN (SELECT id FROM due) AND state = 'pending'
     FOR UPDATE SKIP LOCKED
@@ -116,7 +131,15 @@ def claim_due(*, at_most: int) -> list[Claimed]:
     """Take up to `at_most` deliveries whose turn it is. Two statements, cheap where nothing waits."""
     with connection.cursor() as cursor:
         cursor.execute(_RELEASE, {"most": MAX_ATTEMPTS})
-        cursor.execute(_CLAIM, {"per_endpoint": AT_ONCE_PER_ENDPOINT, "most": at_most, "lease_s": LEASE_S})
+        cursor.execute(
+            _CLAIM,
+            {
+                "per_endpoint": AT_ONCE_PER_ENDPOINT,
+                "per_workspace": AT_ONCE_PER_WORKSPACE,
+                "most": at_most,
+                "lease_s": LEASE_S,
+            },
+        )
         rows = cursor.fetchall()
     return [
         Claimed(
@@ -230,13 +253,15 @@ def redeliver(*, workspace: Workspace, delivery_id: uuid.UUID) -> WebhookDeliver
 
     Raises:
         NotFound: the workspace has no such delivery.
-        WebhookEndpointOff, WebhookDeliveryOpen. Nothing was changed.
+        WebhookEndpointOff, WebhookDeliveryOpen, WebhookResentTooOften. Nothing was changed.
     """
     delivery = one_of(deliveries_of(workspace), delivery_id)
     if not delivery.endpoint.is_on and delivery.event_type != PING:
         raise WebhookEndpointOff
+    if delivery.attempts >= MOST_TRIES:
+        raise WebhookResentTooOften(maximum=delivery.attempts)
     again = WebhookDelivery.objects.filter(
-        pk=delivery.pk, state__in=[DeliveryState.DELIVERED, DeliveryState.FAILED]
+        pk=delivery.pk, state__in=[DeliveryState.DELIVERED, DeliveryState.FAILED], attempts__lt=MOST_TRIES
     ).update(
         state=DeliveryState.PENDING,
         attempts_before=F("attempts"),

@@ -10,7 +10,12 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from accounts.errors import WebhookDeliveryOpen, WebhookEndpointOff, WebhookTestTooSoon
+from accounts.errors import (
+    WebhookDeliveryOpen,
+    WebhookEndpointOff,
+    WebhookResentTooOften,
+    WebhookTestTooSoon,
+)
 from accounts.models import (
     DeliveryState,
     SwitchedOff,
@@ -21,7 +26,9 @@ from accounts.models import (
 )
 from accounts.services.webhook_deliveries import (
     AT_ONCE_PER_ENDPOINT,
+    AT_ONCE_PER_WORKSPACE,
     MAX_ATTEMPTS,
+    MOST_TRIES,
     RETRY_DELAYS_S,
     TESTS_PER_MINUTE,
     Claimed,
@@ -31,7 +38,7 @@ from accounts.services.webhook_deliveries import (
     retry_delay_s,
     send_test,
 )
-from accounts.services.webhook_endpoints import change_endpoint, delete_endpoint
+from accounts.services.webhook_endpoints import MAX_ENDPOINTS, change_endpoint, delete_endpoint
 from accounts.services.webhook_events import Fact, note_fact, note_facts
 from portal.lib.clock import database_now
 from portal.lib.errors import NotFound
@@ -112,11 +119,12 @@ def test_what_is_claimed_is_nobody_elses_until_its_lease_ends(alice_workspace: W
 
 
 @pytest.mark.django_db(transaction=True)
-def test_clocks_that_race_never_take_the_same(alice_workspace: Workspace) -> None:
+def test_clocks_that_race_never_take_the_same() -> None:
     for _number in range(10):
-        make_endpoint(alice_workspace)
-    for _number in range(4):
-        happened(alice_workspace)
+        workspace = Workspace.objects.create(name="w")
+        make_endpoint(workspace)
+        for _fact in range(4):
+            happened(workspace)
     taken = at_once(6, lambda _number: [one.delivery_id for one in claim(8)])
     ids: list[uuid.UUID] = []
     for some in taken:
@@ -142,6 +150,27 @@ def test_a_long_queue_of_one_endpoint_hides_nobody_elses(
         counts[one.endpoint_id] = counts.get(one.endpoint_id, 0) + 1
     assert counts == {busy.pk: AT_ONCE_PER_ENDPOINT, other.pk: 1}
     assert claim() == []
+
+
+def test_many_endpoints_of_one_workspace_leave_room_for_others(
+    alice_workspace: Workspace, charlie_workspace: Workspace
+) -> None:
+    for _number in range(MAX_ENDPOINTS):
+        make_endpoint(alice_workspace)
+    other, _secret = make_endpoint(charlie_workspace)
+    for _number in range(AT_ONCE_PER_ENDPOINT):
+        happened(alice_workspace)
+    first = claim()
+    assert len(first) == AT_ONCE_PER_WORKSPACE
+    assert {one.workspace_id for one in first} == {alice_workspace.pk}
+    # However long they take to answer, and though others have waited for longer.
+    happened(charlie_workspace)
+    assert [one.endpoint_id for one in claim()] == [other.pk]
+    # Where there is little room, it goes to who has the least on its way.
+    for one in first[:8]:
+        assert record_outcome(claimed=one, result=DELIVERED, started_at=datetime.now(UTC))
+    happened(charlie_workspace)
+    assert [one.endpoint_id for one in claim(1)] == [other.pk]
 
 
 def test_an_endpoint_that_fails_has_one_on_its_way_at_a_time(alice_workspace: Workspace) -> None:
@@ -272,6 +301,19 @@ def test_a_delivery_is_sent_again_under_the_same_id_with_all_its_tries(alice_wor
     assert (second.delivery_id, second.attempt_number) == (first.delivery_id, 2)
     # The waits begin anew.
     assert only_delivery().next_attempt_at < database_now() + timedelta(seconds=10)
+
+
+def test_a_delivery_is_sent_again_so_many_times_and_no_more(alice_workspace: Workspace) -> None:
+    make_endpoint(alice_workspace)
+    happened(alice_workspace)
+    worn_out = end(DELIVERED).delivery_id
+    WebhookDelivery.objects.filter(pk=worn_out).update(attempts=MOST_TRIES - 1)
+    redeliver(workspace=alice_workspace, delivery_id=worn_out)
+    assert end(DELIVERED).attempt_number == MOST_TRIES
+    before = WebhookDelivery.objects.values().get()
+    with pytest.raises(WebhookResentTooOften):
+        redeliver(workspace=alice_workspace, delivery_id=worn_out)
+    assert WebhookDelivery.objects.values().get() == before
 
 
 def test_nothing_is_sent_again_to_an_endpoint_that_is_off_or_another_workspaces(
