@@ -8,9 +8,11 @@ from accounts.models import User
 from tests.api.problems import assert_problem
 from tests.api.test_jobs import JOBS, rows
 from tests.cast import Api
+from tts.engine.capabilities import Capabilities
 from tts.models import Device, DeviceKind, SynthesisJob, Voice
 from tts.services.devices import FoundDevice, register_device, slot_ready
 from tts.services.jobs import repeat_request
+from tts.services.node_state import capability_columns
 
 TEXT = "你好，很高兴认识你。"
 
@@ -66,6 +68,20 @@ def test_without_an_engine_that_takes_instructions_nothing_is_taken_in(
 ) -> None:
     for engine in engines:
         make_ready(engine)
+    before = rows()
+    wanted = {"voice_id": str(preset.pk), "text": TEXT, "instruction": "emotion-happy"}
+    assert_problem(alice_api.send("POST", JOBS, wanted), 422, "mode_not_supported")
+    assert rows() == before
+
+
+def test_what_no_single_device_can_do_together_is_not_taken_in(alice_api: Api, preset: Voice) -> None:
+    # One device can be told how to read, and another one has the voice and the language: none does both.
+    make_ready("cosyvoice")
+    told = Capabilities(languages=("zh",), modes=("clone", "instruct"), instructions="catalogue")
+    Device.objects.update(**capability_columns(told))
+    other = make_ready("simulated")
+    plain = Capabilities(languages=("zh", "en"), modes=("preset", "clone"))
+    Device.objects.filter(pk=other.pk).update(**capability_columns(plain))
     before = rows()
     wanted = {"voice_id": str(preset.pk), "text": TEXT, "instruction": "emotion-happy"}
     assert_problem(alice_api.send("POST", JOBS, wanted), 422, "mode_not_supported")

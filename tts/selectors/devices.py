@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 
 from django.db.models import QuerySet
@@ -32,11 +33,13 @@ def ready_slot_count() -> int:
     return DeviceSlot.objects.filter(ready=True, device__in=ready_devices()).count()
 
 
-def instructions_are_taken() -> bool:
-    """Whether some device that takes work has an engine that can be told how to read."""
+def instructions_are_taken(*, needs: Collection[str] = ()) -> bool:
+    """Whether some device that takes work has an engine that can be told how to read, and all that is needed beside
+    that: what no single device has would wait for ever, with its money set aside."""
     devices = ready_devices().values_list("engine", "offers")
     return any(
-        INSTRUCT in offers or (not offers and engine in ENGINES and ENGINES[engine].takes_instructions)
+        {INSTRUCT, *needs} <= set(offers)
+        or (not offers and engine in ENGINES and ENGINES[engine].takes_instructions)
         for engine, offers in devices
     )
 

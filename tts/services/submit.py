@@ -114,6 +114,8 @@ def submit_job(
         job_class=request.job_class,
         speed=request.speed,
     )
+    if request.instruction and not instructions_are_taken(needs=priced.needs):
+        raise ModeNotSupported
     longest = workspace.longest_job_characters_limit
     if longest is not None and priced.characters > longest:
         raise JobTooLong(characters=priced.characters, limit=longest)
@@ -143,8 +145,6 @@ def submit_job(
 def _check_wishes(request: JobRequest) -> None:
     if request.mode == INSTRUCT and not request.instruction:
         raise InstructionMissing
-    if request.instruction and not instructions_are_taken():
-        raise ModeNotSupported
     checked_rate(request.response_format, request.sample_rate_hz)
 
 
