@@ -270,7 +270,10 @@ def test_a_zone_whose_month_began_before_the_plan_did_keeps_no_invoice_back(
     assert carry_out_plan_changes(at=upgraded_at + timedelta(hours=2)) == 1
     # It begins where the plan before it did: that one has lasted no moment of the month.
     assert spans(customer)[1:] == [(bigger.pk, upgraded_at, upgraded_at), (small.pk, upgraded_at, None)]
-    assert close_month(workspace_id=customer, month=date(2025, 10, 1), at=MIDNIGHT + timedelta(days=1)) is not None
+    assert (
+        close_month(workspace_id=customer, month=date(2025, 10, 1), at=MIDNIGHT + timedelta(days=1))
+        is not None
+    )
 
 
 def test_a_version_that_came_into_force_within_the_new_zones_month_begins_then(customer: uuid.UUID) -> None:
