@@ -70,6 +70,9 @@ class WorkspaceAdmin(EditableRecordAdmin):
         "weight",
         "queued_jobs_limit",
         "running_segments_limit",
+        "explicit_label",
+        "label_position",
+        "loudness_lufs",
         "suspended_at",
         "created_at",
     )

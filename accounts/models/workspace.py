@@ -6,6 +6,7 @@ import uuid
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Value
 from django.utils.translation import gettext_lazy as _
@@ -24,6 +25,20 @@ class Role(models.TextChoices):
     ADMIN = "admin", _("Administrator")
     MEMBER = "member", _("Member")
     BILLING = "billing", _("Billing")
+
+
+class ExplicitLabel(models.TextChoices):
+    """What is heard of the label "made by AI": the kinds of tts.audio.explicit."""
+
+    BY_OPERATOR = "", _("As the operator's rule says")
+    NONE = "none", _("Nothing")
+    TONE = "tone", _("A tone")
+    SPOKEN = "spoken", _("Words")
+
+
+class LabelPosition(models.TextChoices):
+    START = "start", _("At the start")
+    END = "end", _("At the end")
 
 
 class Workspace(models.Model):
@@ -49,9 +64,15 @@ class Workspace(models.Model):
     )
     # How its audio is delivered: what is heard of the label "made by AI" (empty: as the operator's rule says), where,
     # and how loud (NULL: as the engine left it). See tts.audio.explicit.
-    explicit_label = models.CharField(max_length=10, blank=True, default="", db_default="")
-    label_position = models.CharField(max_length=10, default="start", db_default="start")
-    loudness_lufs = models.FloatField(null=True, blank=True)
+    explicit_label = models.CharField(
+        max_length=10, choices=ExplicitLabel.choices, blank=True, default="", db_default=""
+    )
+    label_position = models.CharField(
+        max_length=10, choices=LabelPosition.choices, default=LabelPosition.START, db_default="start"
+    )
+    loudness_lufs = models.FloatField(
+        null=True, blank=True, validators=[MinValueValidator(-31.0), MaxValueValidator(-12.0)]
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     suspended_at = models.DateTimeField(null=True, blank=True)
 

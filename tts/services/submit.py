@@ -116,9 +116,7 @@ def submit_job(
     )
     if request.instruction and not instructions_are_taken(needs=priced.needs):
         raise ModeNotSupported
-    longest = workspace.longest_job_characters_limit
-    if longest is not None and priced.characters > longest:
-        raise JobTooLong(characters=priced.characters, limit=longest)
+    _check_length(workspace, priced)
     check_storage(workspace, adds_ms=priced.estimate_audio_ms)
     if is_any_blocked(part.text for part in priced.plan):
         raise TextBlocked
@@ -140,6 +138,12 @@ def submit_job(
         "job_submitted", extra={"job_id": job.pk, "characters": job.characters, "segments": job.segment_count}
     )
     return Submission(job=job, created=True)
+
+
+def _check_length(workspace: Workspace, priced: Quote) -> None:
+    longest = workspace.longest_job_characters_limit
+    if longest is not None and priced.characters > longest:
+        raise JobTooLong(characters=priced.characters, limit=longest)
 
 
 def _check_wishes(request: JobRequest) -> None:
