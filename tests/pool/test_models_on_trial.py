@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -15,7 +16,7 @@ from tests.factories import make_voice
 from tests.pool.conftest import Submit, make_device
 from tts.engine.capabilities import Capabilities
 from tts.errors import NotOffered
-from tts.models import Attempt, Device, DeviceSlot, ModelShare, Segment, SynthesisJob
+from tts.models import Attempt, Device, DeviceSlot, FairShareClass, ModelShare, Segment, SynthesisJob
 from tts.services.attempts import fail_attempt
 from tts.services.bind import bind_next
 from tts.services.claiming import claim_attempt
@@ -248,6 +249,58 @@ def test_a_model_on_trial_finds_its_jobs_behind_many_workspaces_without_any(
     taken = bound_to(trial)
     assert taken is not None
     assert taken.job_id == on_trial.pk
+
+
+def waiting_segments(job: SynthesisJob, count: int, *, job_class: str, needs: Sequence[str] = ()) -> None:
+    """So many segments, each of a workspace of its own."""
+    first = Segment.objects.count()
+    for number in range(first, first + count):
+        Segment.objects.create(
+            job=job,
+            workspace=Workspace.objects.create(name=f"other {number}"),
+            job_class=job_class,
+            index=number,
+            needs=list(needs),
+            text="Hello.",
+            characters=6,
+            estimate_gpu_ms=10,
+            held_gpu_ms=100,
+        )
+
+
+@pytest.mark.parametrize("trial_asks", [False, True])
+def test_a_model_on_trial_that_finds_nothing_changes_no_class_share(submit: Submit, trial_asks: bool):
+    own, trial = device_with("own"), device_with("trial", engine=TRIAL)
+    ModelShare.objects.create(engine=TRIAL, share=500)
+    job = waiting_job(submit)
+    waiting_segments(job, 40, job_class="interactive")
+    waiting_segments(job, 10, job_class="batch")
+    taken = []
+    for _turn in range(36):
+        if trial_asks:
+            assert bound_to(trial) is None
+        segment = bound_to(own)
+        assert segment is not None
+        taken.append(segment.job_class)
+    # 16 : 1, as without a trial.
+    assert taken.count("batch") == 3
+
+
+@pytest.mark.parametrize("are_overdue", [False, True])
+def test_a_device_finds_what_it_may_speak_behind_many_workspaces_that_need_more(
+    submit: Submit, are_overdue: bool
+):
+    english = device_with("english", can=Capabilities(languages=("en",)))
+    device_with("both", can=Capabilities(languages=("zh", "en")))
+    job = waiting_job(submit, text="你好，世界。")
+    waiting_segments(job, 60, job_class="interactive", needs=["language:zh", "preset"])
+    waiting_segments(job, 1, job_class="interactive", needs=["language:en", "preset"])
+    if are_overdue:
+        Segment.objects.update(created_at=timezone.now() - timedelta(minutes=5))
+        FairShareClass.objects.update(picks_since_override=3, overdue_at=None)
+    taken = bound_to(english)
+    assert taken is not None
+    assert taken.needs == ["language:en", "preset"]
 
 
 def test_a_trial_that_ends_makes_the_model_one_of_the_pools_own(submit: Submit, operator: User):
