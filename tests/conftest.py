@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING
 
 import django
+import hypothesis
 import pytest
 from django.conf import settings
 
@@ -34,6 +35,14 @@ os.environ["REDIS_URL"] = _servers.redis_url
 os.environ["VOICEPOOL_DATA"] = str(_servers.data_folder)
 os.environ["TEST_DATABASE_TEMPLATE"] = _servers.database_template
 os.environ["DJANGO_SETTINGS_MODULE"] = "portal.settings.test"
+# How long an example takes says something about the machine, never about what is tested.
+hypothesis.settings.register_profile(
+    "untimed",
+    parent=hypothesis.settings(),
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("untimed")
 # The conftests below this one may import models.
 django.setup()
 empty_after_tests_that_commit()

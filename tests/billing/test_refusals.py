@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import cffi
@@ -46,7 +46,7 @@ RATES = {"interactive": 9, "standard": 6, "batch": 3}
         {"interactive_gpu_second_micros": -1},
         {"batch_gpu_second_micros": -1},
         {"minimum_charge_micros": -1},
-        {"effective_at": now() - timedelta(days=1)},
+        {"effective_at": datetime(2026, 1, 1, tzinfo=UTC)},  # long over
         {"device_class_rates": {"h200": {**RATES, "batch": -1}}},
         {"device_class_rates": {"h200": {**RATES, "batch": 1.5}}},
         {"device_class_rates": {"h200": {"interactive": 9}}},

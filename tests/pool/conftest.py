@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 import pytest
 
 from accounts.models import User, Workspace
 from billing.services.prices import ensure_first_price
+from portal.lib import clock
 from portal.lib.queues import redis_connection
 from portal.workflows import open_account, welcome
 from tests.pool.processes import Pool
@@ -89,6 +91,8 @@ def make_device(name: str = "cpu:0@here", *, slots: int = 1, ready: bool = True)
                 engine_pid=1,
                 engine_version="1",
             )
+    # Nobody sends its heartbeats, and a test on a busy machine may take longer than a device may be silent.
+    Device.objects.filter(pk=device.pk).update(heartbeat_at=clock.now() + timedelta(minutes=10))
     device.refresh_from_db()
     return device
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.pool.conftest import make_device
 from tts.canary import fault_in
+from tts.engine.capabilities import Capabilities
 from tts.models import Device, DeviceEvent, DeviceSlot
 from tts.recycling import EngineAge, Limits, Window
 from tts.services import slots
@@ -204,15 +205,18 @@ def test_a_draining_devices_heartbeats_do_not_offer_its_slots_and_the_resume_doe
 def test_the_last_slot_that_changes_over_makes_the_wanted_engine_the_devices() -> None:
     device = make_device(slots=2)
     Device.objects.update(wanted_engine="simulated-b", engine="simulated")
-    ready = {"worker_name": "w", "worker_pid": 1, "engine_pid": 1}
-    slots.slot_ready(
-        **slot_of(device), **ready, engine_version="2", engine="simulated-b", languages=("zh", "en")
-    )
+    ready = {
+        "worker_name": "w",
+        "worker_pid": 1,
+        "engine_pid": 1,
+        "engine_version": "2",
+        "engine": "simulated-b",
+        "capabilities": Capabilities(languages=("zh", "en")),
+    }
+    slots.slot_ready(**slot_of(device), **ready)
     device.refresh_from_db()
     assert device.engine == "simulated"
-    slots.slot_ready(
-        **slot_of(device, 1), **ready, engine_version="2", engine="simulated-b", languages=("zh", "en")
-    )
+    slots.slot_ready(**slot_of(device, 1), **ready)
     device.refresh_from_db()
     assert (device.engine, device.engine_version, device.languages) == ("simulated-b", "2", ["zh", "en"])
     assert DeviceEvent.objects.get(kind="swapped").detail == "simulated to simulated-b 2"
