@@ -68,7 +68,10 @@ class GrantUse(models.Model):
     """What a movement of money took from a grant; negative where it gave back. Never changed: a trigger says so."""
 
     grant = models.ForeignKey(CreditGrant, on_delete=models.PROTECT, related_name="uses")
-    transaction = models.ForeignKey(LedgerTransaction, on_delete=models.PROTECT, related_name="grant_uses")
+    # Found by the index of the constraint below.
+    transaction = models.ForeignKey(
+        LedgerTransaction, on_delete=models.PROTECT, related_name="grant_uses", db_index=False
+    )
     amount_micros = models.BigIntegerField()
 
     class Meta:

@@ -16,7 +16,7 @@ class HoldState(models.TextChoices):
 
 class Hold(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    workspace_id = models.UUIDField(db_index=True)
+    workspace_id = models.UUIDField()
     job_id = models.UUIDField(unique=True)
     # Whose budgets it counts against.
     user_id = models.UUIDField(null=True)

@@ -83,6 +83,24 @@ def test_an_entry_slipped_into_an_old_transaction_does_not_commit() -> None:
     assert all_books() == before
 
 
+def test_entries_of_a_transaction_that_is_not_there_are_refused(workspace_id: uuid.UUID) -> None:
+    before = all_books()
+    entries = [
+        LedgerEntry(transaction_id=uuid.uuid4(), account=LedgerAccount.AVAILABLE, amount_micros=0),
+        *(
+            LedgerEntry(
+                transaction=LedgerTransaction.objects.get(),
+                account=LedgerAccount.AVAILABLE,
+                amount_micros=amount,
+            )
+            for amount in (5, -5)
+        ),
+    ]
+    with pytest.raises(IntegrityError, match="there is no ledger transaction"), transaction.atomic():
+        LedgerEntry.objects.bulk_create(entries)
+    assert all_books() == before
+
+
 def test_a_posting_writes_its_entries_and_moves_the_balance(workspace_id: uuid.UUID) -> None:
     job_id = uuid.uuid4()
     posted_id = post(
