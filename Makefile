@@ -98,6 +98,7 @@ openapi: install-tests ## write openapi.yaml anew from the code
 	DJANGO_SETTINGS_MODULE=portal.settings.test $(BIN)/python manage.py spectacular --file openapi.yaml --validate --fail-on-warn --lang en
 
 bench: install install-tests ## run one benchmark: NAME=start
+	@$(if $(filter intelligible,$(NAME)),$(BIN)/python -m pip install --quiet --requirement tests/requirements-bench.txt)
 	@$(BIN)/python -m tests.bench "$(NAME)"
 
 chaos: install install-tests ## kill and lose everything again and again under load, then check the books (JOBS=1000, SECONDS=60 at least, SEED=…)

@@ -31,6 +31,7 @@ SAMPLE_RATE_HZ = 24_000
 AMPLITUDE = 6000
 # Periods in samples: 200 to 800 Hz, each a whole number of samples, so that a chunk is a copied table.
 SHORTEST_PERIOD, LONGEST_PERIOD = 30, 120
+STAMP = b"chunk of"  # where a stamp begins; eight bytes of a 64-bit number follow, little-endian
 SLICE_S = 0.02  # how long a real-time wait goes without looking for a cancel
 
 
@@ -43,6 +44,8 @@ class SimulatedSettings:
     audio_ms_per_character: int = 200
     chunk_ms: int = 400
     """Audio in one chunk."""
+    stamp_chunks: bool = False
+    """Write over the beginning of each chunk when it was made: `STAMP`, then the host's monotonic clock in ns."""
     real_time: bool = False
     """Take the device time for real, instead of only reporting it."""
     load_ms: int = 0
@@ -145,7 +148,8 @@ class SimulatedEngine(Engine):
             control.check()
             last_ms = min(audio_ms, first_ms + self._settings.chunk_ms)
             self._work(control, clock, round(work_ms * last_ms / audio_ms), started_at)
-            yield self._audio(request, first_ms, last_ms)
+            chunk = self._audio(request, first_ms, last_ms)
+            yield self._stamped(chunk) if self._settings.stamp_chunks else chunk
             if first_ms == 0:
                 self._misbehave(request)
 
@@ -198,6 +202,11 @@ class SimulatedEngine(Engine):
         if self._meant(self._settings.silent_on_text, request):
             return bytes((last - first) * 2)
         return tone(period=period, samples=last)[first * 2 :]
+
+    @staticmethod
+    def _stamped(chunk: bytes) -> bytes:
+        stamp = STAMP + time.monotonic_ns().to_bytes(8, "little")
+        return stamp + chunk[len(stamp) :]
 
     def _misbehave(self, request: SpeakRequest) -> None:
         if self._meant(self._settings.crash_on_text, request):
