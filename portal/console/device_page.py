@@ -174,13 +174,14 @@ def week_charts(device: Device, *, now: datetime) -> list[Chart]:
         values = (getattr(points.get(moment), field, None) for moment in moments)
         return [None if value is None else value / divisor for value in values]
 
-    total = bytes_text(device.memory_total_bytes) if device.memory_total_bytes else "?"
+    total = device.memory_total_bytes
+    unit = gettext("gigabytes of %(total)s") % {"total": bytes_text(total)} if total else gettext("gigabytes")
     memory = [
         Series(_("highest of the hour"), "warn", told("memory_used_max_bytes", divisor=BYTES_PER_GB)),
         Series(_("mean of the hour"), "accent", told("memory_used_bytes", divisor=BYTES_PER_GB)),
     ]
     figures = (
-        ("memory", gettext("gigabytes of %(total)s") % {"total": total}, memory, "GB"),
+        ("memory", unit, memory, "GB"),
         ("utilisation", _("per cent, mean of the hour"), [_line("utilisation_percent", told)], "%"),
         ("temperature", _("degrees Celsius, mean of the hour"), [_line("temperature_c", told)], "°C"),
         ("power", _("watts, mean of the hour"), [_line("power_mw", told, divisor=MW_PER_W)], "W"),

@@ -219,6 +219,11 @@ def test_a_device_that_left_no_figures_has_an_account_of_what_it_spoke() -> None
     assert (account.billed_ms, account.unbilled_ms, account.idle_ms) == (4_000, 0, 0)
 
 
+def test_a_device_that_tells_no_memory_has_no_unknown_total() -> None:
+    one = device("remote:far:8880@node-1")
+    assert read_device(one.pk, now=NOW).charts[0].unit == "gigabytes"
+
+
 def test_a_devices_page_has_its_week_by_the_hour() -> None:
     one = device("GPU-1", memory_total_bytes=24_000_000_000)
     DeviceSample.objects.create(

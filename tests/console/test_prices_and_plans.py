@@ -206,6 +206,15 @@ def test_the_preview_says_what_changes_for_whom_and_what_last_month_would_have_c
     assert ("Studio", 1) in [(str(name), count) for name, count in shown.plans]
 
 
+def test_the_page_says_when_there_is_no_minimum_charge(
+    operator_client: Client, first_price: PriceVersion
+) -> None:
+    assert first_price.minimum_charge_micros == 0
+    page = operator_client.get("/console/prices/").content.decode()
+    assert "There is no minimum charge." in page
+    assert "A job costs at least" not in page
+
+
 @pytest.mark.django_db(transaction=True)
 def test_prices_that_are_stored_at_once_get_numbers_of_their_own(first_price: PriceVersion) -> None:
     def add(number: int) -> int:

@@ -21,7 +21,7 @@ PLACEHOLDER = re.compile(r"%\(\w+\)[\d.]*[a-z]|%[sd]|\{\w*\}")
 TAG = re.compile(r"</?\w+[^>]*>")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 # Names and units are the same in both languages.
-SAME = {"GPU", "CPU", "{decibels} dBFS"}
+SAME = {"GPU", "CPU", "{decibels} dBFS", "%(label)s: %(value)s"}
 
 
 def entries() -> list[polib.POEntry]:

@@ -98,7 +98,7 @@ def test_owners_and_administrators_are_told_once_in_their_language(
     assert told["bob@example.com"].subject == "A webhook endpoint was switched off"
     assert "https://hooks.example/a?b=1&c=2" in told["bob@example.com"].body
     assert f"/developers/webhooks/{endpoint.pk}/" in told["bob@example.com"].body
-    assert told["alice@example.com"].subject == "一个 Webhook 端点已被关闭"
+    assert told["alice@example.com"].subject == "一个 Webhook 端点已被停用"
 
 
 def test_a_mail_server_that_is_away_is_tried_again(
