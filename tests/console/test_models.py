@@ -127,3 +127,13 @@ def test_the_page_reads_as_much_for_many_devices_as_for_one(db: None):
     for number in range(1, 8):
         rows.device(f"GPU-{number}", engine="kokoro" if number % 2 else "remote")
     assert queries() == one == 4
+
+
+def test_a_device_that_tells_no_memory_and_a_model_without_a_longer_name_are_shown_plainly(
+    operator_client: Client,
+):
+    rows.device("remote:far:8880@node-1", engine="other", kind=DeviceKind.REMOTE)
+    shown = page(operator_client, "/console/models/")
+    # Neither an empty cell nor the same word twice.
+    assert "Remote server – " in text_of(shown)
+    assert '<h2 id="model-other">other</h2>' in shown

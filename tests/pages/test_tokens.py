@@ -25,6 +25,7 @@ PAIRS = [
     *(("--ink", f"--{state}-soft", TEXT) for state in STATES),
     *(("--accent-ink", f"--{state}-soft", TEXT) for state in ("live", "ok", "warn", "bad")),
     ("--ink-muted", "--accent-soft", TEXT),
+    ("--ink", "--warn-line", TEXT),
     ("--ink-on-accent", "--accent", TEXT),
     ("--ink-on-accent", "--accent-hover", TEXT),
     ("--surface", "--bad-fill", TEXT),
