@@ -18,6 +18,7 @@ from django.utils import translation
 
 from accounts.models import DeliveryState, SwitchedOff, User, WebhookDelivery, WebhookEndpoint
 from accounts.selectors.people import people_who_run
+from portal.lib.mail_refusals import is_about_this_mail
 
 logger = logging.getLogger(__name__)
 KEPT: Final = timedelta(days=30)
@@ -79,7 +80,7 @@ def tell_owners() -> int:
 
 
 def _mail_unless_refused(endpoint: WebhookEndpoint, user: User) -> None:
-    """An address that the server does not take keeps nobody else from being told."""
+    """A mail that the server will never take keeps nobody else from being told, and is not tried again."""
     try:
         with translation.override(user.locale or settings.LANGUAGE_CODE):
             context = {
@@ -90,5 +91,7 @@ def _mail_unless_refused(endpoint: WebhookEndpoint, user: User) -> None:
             subject = render_to_string("accounts/mail/webhook_off_subject.txt", context)
             body = render_to_string("accounts/mail/webhook_off_message.txt", context)
             send_mail(" ".join(subject.split()), body, None, [user.email])
-    except smtplib.SMTPRecipientsRefused:
+    except smtplib.SMTPException as error:
+        if not is_about_this_mail(error):
+            raise
         logger.warning("webhook_mail_refused", extra={"endpoint": endpoint.pk, "user_id": user.pk})

@@ -33,6 +33,7 @@ from billing.selectors.balances import time_zone_of
 from billing.selectors.budgets import use_of
 from portal.lib.clock import now
 from portal.lib.display import money_text
+from portal.lib.mail_refusals import is_about_this_mail
 
 logger = logging.getLogger(__name__)
 MAILS_AT_ONCE = 100
@@ -65,10 +66,12 @@ def mail_alerts() -> int:
 
 
 def _mail_unless_refused(alert: BillingAlert, user: User) -> None:
-    """An address that the server does not take keeps nobody else from being told, and is not tried again."""
+    """A mail that the server will never take keeps nobody else from being told, and is not tried again."""
     try:
         _mail(alert, user)
-    except smtplib.SMTPRecipientsRefused:
+    except smtplib.SMTPException as error:
+        if not is_about_this_mail(error):
+            raise
         logger.warning("alert_address_refused", extra={"alert_id": alert.pk, "user_id": user.pk})
 
 

@@ -243,6 +243,26 @@ def test_an_address_that_is_refused_keeps_nobody_from_being_told_and_is_not_trie
     assert tried == ["owner@example.com", "bills@example.com"]
 
 
+def test_a_mail_that_the_server_will_not_carry_keeps_no_other_waiting(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def send(subject: str, body: str, sender: object, recipients: list[str]) -> None:
+        tried.append(subject)
+        if len(tried) == 1:
+            raise smtplib.SMTPDataError(554, b"5.7.1 message refused")
+
+    monkeypatch.setattr("billing.services.alerts.send_mail", send)
+    workspace_budget(workspace.pk, 1)
+    BillingProfile.objects.create(workspace_id=workspace.pk, low_balance_micros=20_000_000)
+    spent(workspace.pk, 1)
+    assert raise_alerts() == 2
+    assert (mail_alerts(), mail_alerts()) == (2, 0)
+    # Two alerts for two people who pay, the refused one included, each once.
+    assert len(tried) == 4
+
+
 def test_a_mail_server_that_is_away_is_asked_once_a_round_and_the_mail_is_kept(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

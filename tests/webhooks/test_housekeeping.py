@@ -115,3 +115,21 @@ def test_a_mail_server_that_is_away_is_tried_again(
         assert tell_owners() == 0
     assert tell_owners() == 1
     assert "410 Gone" in mail.outbox[0].body
+
+
+def test_a_mail_that_the_server_will_not_carry_keeps_no_other_owner_waiting(
+    alice_workspace: Workspace, charlie_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for workspace in (alice_workspace, charlie_workspace):
+        endpoint, _secret = make_endpoint(workspace)
+        switch_off_failing(workspace_id=workspace.pk, endpoint_id=endpoint.pk, reason=SwitchedOff.GONE)
+    tried: list[str] = []
+
+    def send(subject: str, body: str, sender: object, recipients: list[str]) -> None:
+        tried.extend(recipients)
+        if len(tried) == 1:
+            raise smtplib.SMTPDataError(554, b"5.7.1 message refused")
+
+    monkeypatch.setattr("accounts.services.webhook_housekeeping.send_mail", send)
+    assert (tell_owners(), tell_owners()) == (2, 0)
+    assert tried == ["alice@example.com", "charlie@example.com"]
