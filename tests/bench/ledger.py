@@ -1,7 +1,8 @@
 """How many jobs' money the database moves in a second: set aside, charged, released, each as the product does it.
 
-Four client processes, each with one connection, on the machine that also runs PostgreSQL; commits are durable. First
-over 500 workspaces in turn, then all on one.
+Four client processes, each with one connection, on the machine that also runs PostgreSQL. Commits do not wait for the
+disk (the setting of the test servers): what is measured is the work of both sides, not the disk. First over 500
+workspaces in turn, then all on one.
 """
 
 from __future__ import annotations
