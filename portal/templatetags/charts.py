@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from functools import lru_cache
 
 from django import template
 from django.utils import timezone
@@ -23,7 +24,14 @@ _LONG_DAY_FORMATS = {"zh-hans": "Y年n月j日", "en": "j M Y"}
 
 
 def _written(day: date, formats: dict[str, str]) -> str:
-    return date_format(day, formats.get(get_language() or "", formats["en"]))
+    language = get_language() or ""
+    return _in_language(day, formats.get(language, formats["en"]), language)
+
+
+@lru_cache(maxsize=4096)
+def _in_language(day: date, form: str, language: str) -> str:
+    """A chart of a quarter names each of its days a dozen times. Names of months are those of the active language."""
+    return date_format(day, form)
 
 
 @register.filter
