@@ -16,7 +16,7 @@ from tts.failures import FAILURES
 MODULES = (
     "accounts.errors",
     "billing.errors",
-    "portal.console.money_acts",
+    "portal.console.money_act",
     "portal.lib.errors",
     "portal.lib.http",
     "portal.lib.json_input",

@@ -15,6 +15,7 @@ import django
 import hypothesis
 import pytest
 from django.conf import settings
+from django.utils import translation
 
 from tests.emptying import empty_after_tests_that_commit
 from tests.servers import start_servers
@@ -73,6 +74,11 @@ LONGEST = (
 )
 # One browser and one stack with the built-in engine serve all of these.
 TOGETHER = "tests/e2e/"
+
+
+def pytest_runtest_setup() -> None:
+    """A request leaves its language to its thread: no test speaks the one of the test before."""
+    translation.deactivate()
 
 
 @pytest.hookimpl(trylast=True)

@@ -95,7 +95,7 @@ def test_a_leftover_is_ended_only_where_everything_recorded_agrees(tmp_path):
             records.write(name, process.pid, token="a")
             path = tmp_path / "processes" / f"{name}.json"
             path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-        assert records.end_leftovers(grace_s=5.0) == ["ours"]
+        assert records.end_leftovers(grace_s=30.0) == ["ours"]
         assert ours.wait(5) == -signal.SIGINT or ours.returncode == 1
         assert other_start.poll() is None
         assert other_command.poll() is None

@@ -145,12 +145,15 @@ def test_an_engine_that_cannot_load_says_so(start_simulated: StartEngine):
     assert caught.value.code == "model_damaged"
 
 
-def test_an_engine_that_nobody_knows_dies_at_the_start():
+def test_an_engine_that_nobody_knows_is_refused_by_name():
     engine = EngineProcess(None, "no-such-engine", {}, {})
     engine.start()
-    with pytest.raises(EngineDied):
-        engine.load(20)
-    assert not engine.alive
+    try:
+        with pytest.raises(EngineError, match="no-such-engine") as caught:
+            engine.load(20)
+        assert caught.value.code == "engine_unknown"
+    finally:
+        assert engine.kill()
 
 
 def test_loading_for_too_long_is_a_hang():

@@ -18,6 +18,7 @@ from tests.factories import make_voice
 from tests.pool.conftest import Submit, make_device
 from tests.pool.test_attempts import claim_next
 from tts import storage
+from tts.audio.wav import read_wav
 from tts.engine.process import EngineProcess
 from tts.models import Attempt, Voice
 from tts.selectors.jobs import receipt_of
@@ -79,7 +80,8 @@ def kept(voice: Voice) -> list[str]:
 
 
 def audio_of(speaking: Speaking) -> bytes:
-    return storage.read(Attempt.objects.get(pk=speaking.work.attempt.pk).audio_key)
+    """The samples: the label in the file names its job."""
+    return read_wav(storage.read(Attempt.objects.get(pk=speaking.work.attempt.pk).audio_key)).pcm
 
 
 def test_a_clip_is_listened_to_once_for_all_devices(

@@ -26,6 +26,7 @@ HARMLESS = {
     "difference_id": "1",
     "decision": "approve",
     "code": "standard",
+    "engine": "simulated",
 }
 
 

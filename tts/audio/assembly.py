@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import BinaryIO, Final, Protocol
 
 from tts.audio.aigc import label_chunk
-from tts.audio.peaks import PeakMeter
+from tts.audio.peak_meter import PeakMeter
 from tts.audio.wav import SAMPLE_BYTES, silence, wav_header
 
 _BLOCK_SAMPLES: Final = 65_536
