@@ -10,9 +10,9 @@ import pytest
 from django.conf import LazySettings
 
 from accounts.models import User, Workspace
-from portal.lib import queues, throttling
 from tests.api.problems import assert_problem
 from tests.cast import Api, api_of
+from tests.redis_clients import forget_redis_clients
 from tts.models import SynthesisJob, Voice
 
 ACCOUNT = "/api/v1/account"
@@ -69,11 +69,9 @@ def no_redis(settings: LazySettings) -> Iterator[None]:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and never listened on: every connection is refused
         settings.REDIS_URL = f"redis://127.0.0.1:{taken.getsockname()[1]}/0"
-        throttling.limiter.cache_clear()
-        queues.redis_connection.cache_clear()
+        forget_redis_clients()
         yield
-    throttling.limiter.cache_clear()
-    queues.redis_connection.cache_clear()
+    forget_redis_clients()
 
 
 def test_without_redis_reads_and_submissions_pass(alice_api: Api, no_redis: None) -> None:

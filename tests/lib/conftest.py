@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.conf import LazySettings
 
-from portal.lib import throttling
+from tests.redis_clients import forget_redis_clients
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def broken_redis(settings: LazySettings) -> Iterator[list[int]]:
         thread = threading.Thread(target=hang_up)
         thread.start()
         settings.REDIS_URL = f"redis://127.0.0.1:{port}/0"
-        throttling.limiter.cache_clear()
+        forget_redis_clients()
         yield connections
         server.shutdown(socket.SHUT_RDWR)
         thread.join(timeout=30)
-    throttling.limiter.cache_clear()
+    forget_redis_clients()

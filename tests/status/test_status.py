@@ -14,6 +14,7 @@ from portal.lib.clock import database_now
 from portal.lib.queues import redis_connection
 from tests.cast import Api
 from tests.console.rows import attempt, device, job, ms, workspace
+from tests.redis_clients import forget_redis_clients
 from tts.models import Device, FairShareClass
 from tts.selectors.waits import expected_waits, recent_waits
 from tts.states import AttemptState, DeviceState, JobClass, JobState, SegmentState
@@ -172,10 +173,10 @@ def test_without_redis_it_is_not_ready(client: Client, settings: LazySettings) -
     ready()
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         settings.REDIS_URL = f"redis://127.0.0.1:{nobody.getsockname()[1]}/0"
-    redis_connection.cache_clear()
+    forget_redis_clients()
     try:
         response = client.get("/readyz")
     finally:
-        redis_connection.cache_clear()
+        forget_redis_clients()
     assert response.status_code == 503
     assert response.json()["checks"] == {"database": True, "redis": False, "device": True}
