@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 SLOTS = 5
 LISTENERS_PER_JOB = 10
-ROUNDS = 2
+ROUNDS = 4
 CHUNK_MS = 400
 WORK_MS_PER_CHARACTER = 150
 AUDIO_MS_PER_CHARACTER = 200
 SENTENCE = "声" * 39 + "。"
-SENTENCES = 2
+SENTENCES = 1  # a second one could be spoken beside it, and would wait for its turn
 ENGINE_SETTINGS: dict[str, object] = {
     "real_time": True,
     "ms_per_character": WORK_MS_PER_CHARACTER,
