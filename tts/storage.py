@@ -90,8 +90,12 @@ def local_file(key: str) -> Iterator[str]:
     Raises FileNotFoundError.
     """
     try:
-        yield default_storage.path(key)
-    except NotImplementedError:
+        path = default_storage.path(key)
+    except NotImplementedError:  # object storage has no paths
+        path = ""
+    if path:
+        yield path
+    else:
         with open_audio(key) as stored, tempfile.NamedTemporaryFile() as copy:
             shutil.copyfileobj(stored, copy)
             copy.flush()

@@ -117,7 +117,7 @@ class CosyVoice2Model:
         if stream is True:
             pad = -flow_prompt_speech_token.shape[1] % self.token_hop_len
             while True:
-                time.sleep(POLL_S)
+                time.sleep(POLL_S)  # the real one looks at its thread's tokens by turns too
                 hop = self.token_hop_len + pad if offset == 0 else self.token_hop_len
                 tokens = self.tts_speech_token_dict[this_uuid]
                 if len(tokens) - offset >= hop + LOOKAHEAD:

@@ -84,7 +84,7 @@ class Qwen2LM:
             # From 3 on: the first ones are silent tokens.
             yield 3 + (int(torch.randint(SPEECH_TOKENS, (1,))) + int(hidden.sum())) % (SPEECH_TOKENS - 3)
             if entry["do"] == "slow":
-                time.sleep(entry["seconds"])
+                time.sleep(entry["seconds"])  # a model that was told to be slow
 
     def _check(self, text):
         """CosyVoice2 reads anything."""
