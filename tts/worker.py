@@ -193,7 +193,7 @@ class Runner:
             self._abandon(attempt_id)
 
     def _abandon(self, attempt_id: uuid.UUID) -> None:
-        attempt = Attempt.objects.select_related("segment", "job__voice").filter(pk=attempt_id).first()
+        attempt = Attempt.objects.select_related("segment__voice", "job__voice").filter(pk=attempt_id).first()
         if attempt is not None:
             attempts.abandon_attempt(attempt=attempt)
 

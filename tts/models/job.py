@@ -31,6 +31,11 @@ class SynthesisJob(models.Model):
     # with one model.
     engine = models.CharField(max_length=30, default="", db_default="", blank=True)
     text = models.TextField()
+    # A script's speakers, each with the voice that speaks it; whoever is not named speaks with the job's.
+    cast = models.JSONField(default=dict, db_default={})
+    # What the text is divided into: [{"title", "first_index"}]; the title is the segment `first_index`, "" where the
+    # text begins without one. Empty where there are no chapters. Names and titles go with the text.
+    chapters = models.JSONField(default=list, db_default=[])
     language = models.CharField(max_length=10, blank=True)
     seed = models.BigIntegerField()
     speed = models.FloatField(default=1.0)

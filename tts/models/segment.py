@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from accounts.models import Workspace
 from tts.models.job import SynthesisJob
+from tts.models.voice import Voice
 from tts.states import JobClass, SegmentState
 
 
@@ -24,6 +25,12 @@ class Segment(models.Model):
     # Copied from the job: the model on trial that its job was given to, "" for the pool's own.
     engine = models.CharField(max_length=30, default="", db_default="", blank=True)
     text = models.TextField()
+    # Who speaks it where that is another voice than the job's, and the name that the text gives this speaker ("" for
+    # the narrator). The name is the customer's text and goes with it.
+    voice = models.ForeignKey(Voice, on_delete=models.PROTECT, related_name="+", null=True, db_index=False)
+    speaker = models.CharField(max_length=60, default="", db_default="", blank=True)
+    # Which of the job's chapters it belongs to, from 0; 0 where there are none.
+    chapter = models.PositiveIntegerField(default=0, db_default=0)
     characters = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=SegmentState.choices, default=SegmentState.QUEUED)
     # The newest attempt's number: the fencing token. A settle with an older number changes nothing.
@@ -48,6 +55,8 @@ class Segment(models.Model):
                 condition=Q(state="queued") & ~Q(engine=""),
                 name="segment_on_trial",
             ),
+            # Which jobs a voice speaks in beside others; most segments name no voice.
+            models.Index(fields=["voice"], condition=Q(voice__isnull=False), name="segment_by_voice"),
             # The longest waiting of a class.
             models.Index(fields=["job_class", "id"], condition=Q(state="queued"), name="segment_oldest"),
         ]

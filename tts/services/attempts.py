@@ -244,7 +244,7 @@ def abandon_attempt(*, attempt: Attempt, gpu_ms: int = 0) -> None:
             state=AttemptState.CANCELED, finished_at=Now(), gpu_ms=gpu_ms, error_code="fenced"
         )
         if closed:
-            work = Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
+            work = Work.of(attempt)
             record(work, Outcome(gpu_ms=gpu_ms, audio_ms=0), closed_attempt(attempt.pk), charge=None)
         release_slot(device_id=attempt.device_id, slot_number=attempt.slot_number, attempt_id=attempt.pk)
     _remove_unpublished_audio(attempt)
@@ -260,7 +260,7 @@ def expire_lease(*, attempt_id: uuid.UUID) -> None:
 def expired_attempts() -> list[Attempt]:
     """Attempts whose worker is gone: the lease ran out, by the database's clock."""
     return list(
-        Attempt.objects.select_related("segment", "job__voice", "job__price_version")
+        Attempt.objects.select_related("segment__voice", "job__voice", "job__price_version")
         .filter(state__in=ATTEMPT_LIVE, leased_until__lt=Now())
         .order_by("leased_until")[:200]
     )
@@ -271,7 +271,7 @@ def lose_attempt(*, attempt: Attempt, error_code: str = "") -> None:
 
     `error_code` says why where it is known. Raises Fenced when its worker came back in the meantime.
     """
-    work = Work(attempt=attempt, segment=attempt.segment, job=attempt.job, voice=attempt.job.voice)
+    work = Work.of(attempt)
     code = error_code or ("lost_on_the_wire" if attempt.state == AttemptState.BOUND else "worker_lost")
     overtaken = attempt.job.state not in JOB_LIVE or attempt.segment.attempt_number != attempt.attempt_number
     if overtaken:

@@ -100,5 +100,9 @@ def _work(row: Sequence[Any]) -> Work:
         at += len(names)
     attempt, segment, job, voice = made
     # Whoever follows the relations finds the same rows.
-    attempt.segment, attempt.job, job.voice, segment.job = segment, job, voice, job
+    attempt.segment, attempt.job, segment.job = segment, job, job
+    if segment.voice_id is None:
+        job.voice = voice
+    else:
+        segment.voice = voice
     return Work(attempt=attempt, segment=segment, job=job, voice=voice)

@@ -26,12 +26,18 @@ class Fenced(Exception):
 
 @dataclass(frozen=True)
 class Work:
-    """All that a worker needs to speak an attempt."""
+    """All that a worker needs to speak an attempt. `voice` is the segment's own, else the job's."""
 
     attempt: Attempt
     segment: Segment
     job: SynthesisJob
     voice: Voice
+
+    @classmethod
+    def of(cls, attempt: Attempt) -> Work:
+        """The work of an attempt, read by its relations."""
+        segment, job = attempt.segment, attempt.job
+        return cls(attempt=attempt, segment=segment, job=job, voice=segment.voice or job.voice)
 
 
 @dataclass(frozen=True)
@@ -172,7 +178,7 @@ def record(
             attempt_id=work.attempt.pk,
             job_id=work.job.pk,
             workspace_id=work.job.workspace_id,
-            voice_id=work.job.voice_id,
+            voice_id=work.voice.pk,
             user_id=work.job.created_by_id,
             api_key_id=work.job.api_key_id,
             device_name=closed.device_name,

@@ -16,10 +16,10 @@ from billing.services.refunds import refund_job
 from tts import storage
 from tts.audio.assembly import write_joined
 from tts.models import Attempt, Segment, SynthesisJob
+from tts.selectors.timeline import pauses_ms
 from tts.services import job_facts, wakeups
 from tts.services.labels import label_of
 from tts.states import JOB_ENDED, JOB_LIVE, SEGMENT_LIVE, AttemptState, JobState, SegmentState
-from tts.text.pauses import pause_after_ms
 
 logger = logging.getLogger(__name__)
 PEAK_COUNT = 240
@@ -62,7 +62,7 @@ def end_job(
 def _close_what_is_left(job_id: uuid.UUID) -> None:
     Segment.objects.filter(job_id=job_id, state__in=SEGMENT_LIVE).update(state=SegmentState.CANCELED)
     # A segment that was being spoken when its job was deleted kept its text for a worker; nobody needs it now.
-    Segment.objects.filter(job_id=job_id, job__deleted_at__isnull=False).update(text="")
+    Segment.objects.filter(job_id=job_id, job__deleted_at__isnull=False).update(text="", speaker="")
     Attempt.objects.filter(job_id=job_id, state=AttemptState.BOUND).update(
         state=AttemptState.CANCELED, finished_at=Now()
     )
@@ -172,7 +172,7 @@ def assemble(job: SynthesisJob, segments: list[Segment]) -> tuple[str, list[int]
         peaks = write_joined(
             cast(BinaryIO, joined),
             [partial(storage.open_audio, segment.audio_key) for segment in segments],
-            pauses_ms=[pause_after_ms(segment.text, speed=job.speed) for segment in segments],
+            pauses_ms=pauses_ms(job, segments),
             label=label_of(job.pk),
             peak_count=PEAK_COUNT,
         )

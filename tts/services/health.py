@@ -175,7 +175,7 @@ def take_back(*, device_id: int, slot_number: int | None = None) -> int:
     if slot_number is not None:
         waiting = waiting.filter(slot_number=slot_number)
     taken = 0
-    for attempt in waiting.select_related("segment", "job__voice", "job__price_version"):
+    for attempt in waiting.select_related("segment__voice", "job__voice", "job__price_version"):
         # A lease that is over is the sweep's reason to take an attempt away; a claim begins a new one.
         ended = Attempt.objects.filter(pk=attempt.pk, state=AttemptState.BOUND).update(
             leased_until=Now() - timedelta(seconds=1)

@@ -64,8 +64,10 @@ def delete_job(*, workspace: Workspace, job_id: uuid.UUID) -> None:
         job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=job_id)
         if job.state not in JOB_ENDED:
             _request_cancel(job)
-        SynthesisJob.objects.filter(pk=job_id).update(deleted_at=Now(), text="", peaks=[])
-        Segment.objects.filter(job_id=job_id).exclude(state=SegmentState.RUNNING).update(text="")
+        SynthesisJob.objects.filter(pk=job_id).update(
+            deleted_at=Now(), text="", cast={}, chapters=[], peaks=[]
+        )
+        Segment.objects.filter(job_id=job_id).exclude(state=SegmentState.RUNNING).update(text="", speaker="")
         transaction.on_commit(lambda: delete_job_files(job_id=job_id), robust=True)
     wakeups.wake_job(job_id=job_id)
 
@@ -82,7 +84,9 @@ def delete_job_files(*, job_id: uuid.UUID) -> None:
         storage.delete(key)
     Rendition.objects.filter(job_id=job_id).delete()
     Attempt.objects.filter(job_id=job_id).update(audio_key="")
-    Segment.objects.filter(job_id=job_id).exclude(state=SegmentState.RUNNING).update(audio_key="", text="")
+    Segment.objects.filter(job_id=job_id).exclude(state=SegmentState.RUNNING).update(
+        audio_key="", text="", speaker=""
+    )
     SynthesisJob.objects.filter(pk=job_id).update(audio_key="")
 
 

@@ -23,11 +23,11 @@ from tts import storage
 from tts.audio.wav import read_wav, silence
 from tts.failures import failure_text
 from tts.models import Attempt, Segment, SynthesisJob
+from tts.selectors.timeline import pause_between_ms
 from tts.services import wakeups
 from tts.services.attempts import SPEECH_REJECTED
 from tts.services.fair_share import place_of
 from tts.states import JOB_ENDED, JobState, SegmentState
-from tts.text.pauses import pause_after_ms
 
 logger = logging.getLogger(__name__)
 LOOK_AGAIN_MS = 1000
@@ -157,7 +157,7 @@ def job_audio(job: SynthesisJob) -> Iterator[bytes]:
             return
         # Looked for only now: a segment that let urgent work pass has become two meanwhile.
         segment = _segment_after(job, spoken.index, spoken.part)
-        pause_ms = pause_after_ms(spoken.text, speed=job.speed) if segment is not None else 0
+        pause_ms = pause_between_ms(job, spoken, segment) if segment is not None else 0
         if pause_ms:
             yield silence(duration_ms=pause_ms, sample_rate_hz=SAMPLE_RATE_HZ)
 

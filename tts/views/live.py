@@ -13,9 +13,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from portal.lib.display import seconds_text
 from tts.failures import failure_text
 from tts.models import Segment, SynthesisJob
+from tts.selectors.timeline import timeline_of
 from tts.services.fair_share import Place, place_of
 from tts.states import JOB_LIVE, JobState, SegmentState
-from tts.text.pauses import pause_after_ms
 from tts.views.cards import Badge, state_badge, text_start, voice_name
 from tts.views.player import Player, job_player
 
@@ -80,15 +80,13 @@ def live_part(job: SynthesisJob) -> LivePart:
 
 def segment_lines(job: SynthesisJob) -> list[SegmentLine]:
     """The segments in order, with their places in the audio: each is followed by its pause."""
-    lines, at_ms = [], 0
-    timed = bool(job.audio_key)
+    placed = {(one.index, one.part): one for one in timeline_of(job)} if job.audio_key else {}
+    lines = []
     for segment in job.segments.all():
-        sounds = timed and segment.audio_ms > 0 and segment.state == SegmentState.SUCCEEDED
-        start = at_ms if sounds else None
-        end = at_ms + segment.audio_ms if sounds else None
-        if end is not None:
-            at_ms = end + pause_after_ms(segment.text, speed=job.speed)
-        lines.append(_line(segment, start, end))
+        place = placed.get((segment.index, segment.part))
+        if place is not None and place.end_ms == place.start_ms:
+            place = None
+        lines.append(_line(segment, place.start_ms if place else None, place.end_ms if place else None))
     return lines
 
 
