@@ -1,4 +1,4 @@
-"""When each segment of a job is heard: the one rule by which the file, the live sound and the subtitles are laid out."""
+"""When each segment of a job is heard: one rule for the file, the live sound and the subtitles."""
 
 from __future__ import annotations
 
