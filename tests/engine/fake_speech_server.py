@@ -1,6 +1,7 @@
 """A double of a speech server with OpenAI's API, for what a real one cannot be made to do: hang, break off, be busy.
 
-What it does is said by the text that it is given. Its audio is a tone whose length goes by the text. What it was asked
+What it does is said by the text that it is given. Its audio is a tone whose length goes by the text, with
+`silence_ms` before and after it. What it was asked
 is kept in `requests`, and which connections were broken off by the other side in `gone`.
 """
 
@@ -47,6 +48,7 @@ class FakeSpeechServer:
         self.busy_answers_left = 0
         self.key = ""
         self.voices: list[str] = ["anna", "bert"]
+        self.silence_ms = 0
         self._stopping = threading.Event()
         fake = self
 
@@ -108,7 +110,8 @@ class _Handler(BaseHTTPRequestHandler):
         return self._speak(text, body)
 
     def _speak(self, text: str, body: dict[str, Any]) -> None:
-        pcm = tone(round(len(text) * MS_PER_CHARACTER / body.get("speed", 1)))
+        silence = bytes(2 * RATE_HZ * self.server_double.silence_ms // 1000)
+        pcm = silence + tone(round(len(text) * MS_PER_CHARACTER / body.get("speed", 1))) + silence
         content = wav(pcm, size=0xFFFFFFFF) if body["response_format"] == "wav" else pcm
         self.send_response(200)
         self.send_header("Content-Type", "audio/wav" if body["response_format"] == "wav" else "audio/pcm")

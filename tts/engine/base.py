@@ -131,6 +131,10 @@ class Engine(abc.ABC):
     takes_instructions = False
     """Whether `SpeakRequest.instruction` is obeyed; the host refuses it for the others."""
 
+    reads_annotations = False
+    """Whether it obeys the annotations in `SpeakRequest.text` itself (`[hào]`, `[pause 1s]`: tts.text.engine_forms).
+    Where not, it is given plain text, from pause to pause."""
+
     @abc.abstractmethod
     def load(self, settings: dict[str, Any]) -> LoadedEngine:
         """Get ready to speak. Opens no network connection, but for an engine whose server is elsewhere.

@@ -27,7 +27,9 @@ class Capabilities:
     `modes`: "preset" (the platform's voices), "clone" (a reference clip), "instruct" (a sentence that says how to
     read). `instructions`: "none", "catalogue" (those of a fixed list) or "free". `real_clone`: whether a clone is the
     speaker, or only moved towards him. `gpu_ms_per_audio_s`: what one second of speech takes, in milliseconds of the
-    device, where the engine can tell.
+    device, where the engine can tell. `obeys_speed`: whether it speaks at the speed that it is asked for; where not,
+    its process changes the speed afterwards. `trims_edges`: whether what it sends begins and ends with speech (or with
+    a rest that the text asks for); where not, its process takes the silence off. See `tts.engine.delivery`.
     """
 
     languages: tuple[str, ...]
@@ -36,6 +38,8 @@ class Capabilities:
     real_clone: bool = False
     sample_rate_hz: int = POOL_SAMPLE_RATE_HZ
     gpu_ms_per_audio_s: int | None = None
+    obeys_speed: bool = True
+    trims_edges: bool = False
 
     def __post_init__(self) -> None:
         """

@@ -45,6 +45,7 @@ class EngineDescription:
             real_clone=self.real_clone,
             sample_rate_hz=self.sample_rate_hz,
             gpu_ms_per_audio_s=self.gpu_ms_per_audio_s,
+            trims_edges=True,
         )
 
 

@@ -53,6 +53,7 @@ class CosyVoiceEngine(Engine):
     """See the module."""
 
     takes_instructions = True
+    reads_annotations = True
 
     def __init__(self) -> None:
         self._loaded: Optional[_Loaded] = None

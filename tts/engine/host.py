@@ -24,7 +24,9 @@ from io import BufferedWriter, FileIO
 from typing import Any
 
 from tts.engine.base import BudgetUsedUp, Canceled, Engine, LoadedEngine, SpeakControl
+from tts.engine.capabilities import Capabilities
 from tts.engine.catalogue import capabilities_of
+from tts.engine.delivery import delivered
 from tts.engine.errors import OUT_OF_MEMORY, EngineError
 from tts.engine.protocol import (
     ByteReader,
@@ -66,8 +68,7 @@ class Channel:
 
 
 class Cancellations:
-    """Which requests are canceled. A cancel may overtake nothing, but may come after its request has
-    ended."""
+    """Which requests are canceled. A cancel overtakes nothing, but may come after its request has ended."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -103,6 +104,7 @@ class Host:
         self._cancellations = Cancellations()
         self._work: queue.SimpleQueue[Frame] = queue.SimpleQueue()
         self._loaded: LoadedEngine | None = None
+        self._capabilities = Capabilities(languages=("und",))
 
     def run(self) -> None:
         """Work until told to stop. The reader ends the process when the parent is gone."""
@@ -142,9 +144,7 @@ class Host:
             elif frame.op == "stats":
                 self._channel.send("stats", stats=self._engine.stats())
             else:
-                self._send_error(
-                    request_id, EngineError("unknown_operation", "The host knows no such operation.")
-                )
+                self._send_error(request_id, EngineError("unknown_operation", "There is no such operation."))
         except EngineError as error:
             self._send_error(request_id, error)
         except ProtocolError:
@@ -158,7 +158,7 @@ class Host:
     def _load(self, frame: Frame) -> None:
         loaded = self._engine.load(dict(frame.header.get("settings", {})))
         capabilities = capabilities_of(loaded)
-        self._loaded = loaded
+        self._loaded, self._capabilities = loaded, capabilities
         self._channel.send(
             "loaded",
             engine=self._loaded.engine,
@@ -232,7 +232,7 @@ class Host:
 
     def _deliver(self, request: SpeakRequest, control: SpeakControl, spoken: _Spoken) -> str:
         """Speak and send; return how it ended: done, canceled or budget_exhausted."""
-        chunks = self._engine.speak(request, control)
+        chunks = delivered(self._engine, request, control, self._capabilities)
         try:
             control.check()
             while True:

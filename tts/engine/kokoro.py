@@ -27,6 +27,8 @@ DEFAULT_THREADS = 2  # more than two hardly make one sentence faster, and leave 
 class KokoroEngine(Engine):
     """See the module."""
 
+    reads_annotations = True
+
     def __init__(self) -> None:
         self._model: KokoroModel | None = None
         self._speaker: KokoroSpeaker | None = None

@@ -73,6 +73,7 @@ class RemoteEngine(Engine):
                 instructions="free" if ready.instructions else "none",
                 real_clone=ready.clone,
                 gpu_ms_per_audio_s=ready.gpu_ms_per_audio_s,
+                obeys_speed=ready.speed,
             ),
         )
 

@@ -33,6 +33,8 @@ class RemoteSettings:
     """Whether it takes `ref_audio` and `ref_text`, as vLLM-Omni does."""
     instructions: bool = False
     """Whether it takes OpenAI's `instructions`."""
+    speed: bool = True
+    """Whether it obeys OpenAI's `speed`; where not, it is not asked to, and the pool changes the speed."""
     format: str = "pcm"
     sample_rate_hz: int = 24_000
     """Of its PCM; WAV says it itself."""

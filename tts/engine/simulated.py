@@ -106,6 +106,7 @@ class SimulatedEngine(Engine):
 
     name = "simulated"
     version = "1"
+    reads_annotations = True  # in its own way: as text
 
     def __init__(self) -> None:
         self._settings = SimulatedSettings()
