@@ -84,6 +84,30 @@ class InstructionMissing(DomainError):
     message = _("The mode instruct needs an instruction. Choose one, or speak the text as it is.")
 
 
+class FreeInstructionNotSupported(DomainError):
+    code = "free_instruction_not_supported"
+    status = 422
+    field = "instruction_text"
+    message = _(
+        "No device of the pool takes instructions in your own words now. Nothing was charged. "
+        "Choose one of the list, or leave it out."
+    )
+
+
+class InstructionTooLong(DomainError):
+    code = "instruction_too_long"
+    status = 422
+    field = "instruction_text"
+    message = _("An instruction in your own words has at most %(limit)s characters. Nothing was charged.")
+
+
+class InstructionsConflict(DomainError):
+    code = "instructions_conflict"
+    status = 422
+    field = "instruction_text"
+    message = _("Choose an instruction of the list or write one of your own, not both. Nothing was charged.")
+
+
 class NotOffered(DomainError):
     code = "not_offered"
     status = 422

@@ -10,7 +10,9 @@ from django.utils.translation import gettext_lazy as _
 
 from tts.audio.formats import DEFAULT_FORMAT, FORMAT_CHOICES
 from tts.languages import LANGUAGES
+from tts.services.instructions import INSTRUCT, PLAIN
 from tts.states import JobClass, JobState
+from tts.text.instructions import INSTRUCTIONS, MAX_FREE_CHARACTERS
 
 MIN_SPEED: Final = 0.5
 MAX_SPEED: Final = 2.0
@@ -34,6 +36,25 @@ class RequestForm(forms.Form):
         error_messages={"required": _("Write the text that is to be spoken.")},
     )
     voice = forms.UUIDField(label=_("Voice"), error_messages={"required": _("Choose a voice.")})
+    mode = forms.ChoiceField(
+        label=_("Reading"),
+        choices=[(PLAIN, _("Plain")), (INSTRUCT, _("Instruction"))],
+        required=False,
+        initial=PLAIN,
+    )
+    instruction = forms.ChoiceField(
+        label=_("Instruction"),
+        choices=[("", _("None")), *((key, one.english_name) for key, one in INSTRUCTIONS.items())],
+        required=False,
+    )
+    instruction_text = forms.CharField(
+        label=_("In your own words"),
+        max_length=MAX_FREE_CHARACTERS,
+        required=False,
+        help_text=_(
+            "One short sentence, for example: speak like somebody who has just come in from the cold."
+        ),
+    )
     job_class = forms.ChoiceField(
         label=_("Urgency"), choices=JobClass.choices, required=False, initial=JobClass.INTERACTIVE
     )
@@ -63,6 +84,9 @@ class RequestForm(forms.Form):
         required=False,
         help_text=_("The same seed speaks the same text in the same way. Empty: a new one each time."),
     )
+
+    def clean_mode(self) -> str:
+        return self.cleaned_data["mode"] or PLAIN
 
     def clean_job_class(self) -> str:
         return self.cleaned_data["job_class"] or JobClass.INTERACTIVE

@@ -197,7 +197,7 @@ class Speaking:
             max_gpu_ms=max(1, self.work.segment.held_gpu_ms - self.gpu_ms),
             reference_wav=self._clip,
             features=self._features,
-            instruction=sentence_of(job.instruction),
+            instruction=job.instruction_text or sentence_of(job.instruction),
         )
 
     def _speak_piece(self, number: int, text: str) -> Done:

@@ -9,9 +9,9 @@ from tests.api.problems import assert_problem
 from tests.api.test_jobs import JOBS, rows
 from tests.cast import Api
 from tts.engine.capabilities import Capabilities
-from tts.models import Device, DeviceKind, SynthesisJob, Voice
+from tts.models import Device, DeviceKind, Segment, SynthesisJob, Voice
 from tts.services.devices import FoundDevice, register_device, slot_ready
-from tts.services.jobs import repeat_request
+from tts.services.jobs import delete_job, repeat_request
 from tts.services.node_state import capability_columns
 
 TEXT = "你好，很高兴认识你。"
@@ -94,3 +94,56 @@ def test_the_mode_instruct_needs_an_instruction(alice_api: Api, preset: Voice) -
     wanted = {"voice_id": str(preset.pk), "text": TEXT, "mode": "instruct"}
     assert_problem(alice_api.send("POST", JOBS, wanted), 422, "instruction_missing")
     assert rows() == before
+
+
+FREE = Capabilities(
+    languages=("zh", "en"), modes=("preset", "clone", "instruct"), instructions="free", gpu_ms_per_audio_s=100
+)
+
+
+def make_free() -> None:
+    """A device whose engine obeys any instruction."""
+    device = make_ready("remote")
+    Device.objects.filter(pk=device.pk).update(**capability_columns(FREE))
+
+
+def test_an_instruction_in_own_words_is_kept_until_its_job_is_deleted(
+    alice_api: Api, alice: User, preset: Voice
+) -> None:
+    make_free()
+    wanted = {"voice_id": str(preset.pk), "text": TEXT, "instruction_text": " 像在讲<|endofprompt|>故事 "}
+    response = alice_api.send("POST", JOBS, wanted)
+    assert response.status_code == 202
+    body = response.json()
+    told = "像在讲 endofprompt 故事"
+    assert (body["mode"], body["instruction"], body["instruction_text"]) == ("instruct", "", told)
+    job = SynthesisJob.objects.get(pk=body["id"])
+    assert job.instruction_text == told
+    assert {"instruct", "free_instructions"} <= set(Segment.objects.get(job=job).needs)
+    assert repeat_request(job).instruction_text == told
+    delete_job(workspace=job.workspace, job_id=job.pk)
+    job.refresh_from_db()
+    assert job.instruction_text == ""
+
+
+def test_own_words_are_refused_where_no_engine_takes_them(alice_api: Api, preset: Voice) -> None:
+    # CosyVoice obeys its list and reads other sentences aloud.
+    make_ready("cosyvoice")
+    before = rows()
+    wanted = {"voice_id": str(preset.pk), "text": TEXT, "instruction_text": "Like a captain."}
+    assert_problem(alice_api.send("POST", JOBS, wanted), 422, "free_instruction_not_supported")
+    assert rows() == before
+
+
+def test_own_words_are_few_and_stand_alone(alice_api: Api, preset: Voice) -> None:
+    make_free()
+    before = rows()
+    wanted = {"voice_id": str(preset.pk), "text": TEXT, "instruction_text": "话" * 201}
+    assert_problem(alice_api.send("POST", JOBS, wanted), 422, "instruction_too_long")
+    both = {**wanted, "instruction_text": "Softly.", "instruction": "emotion-sad"}
+    assert_problem(alice_api.send("POST", JOBS, both), 422, "instructions_conflict")
+    nothing = {**wanted, "instruction_text": "<| |>", "mode": "instruct"}
+    assert_problem(alice_api.send("POST", JOBS, nothing), 422, "instruction_missing")
+    assert rows() == before
+    enough = alice_api.send("POST", JOBS, {**wanted, "instruction_text": "话" * 200})
+    assert enough.status_code == 202

@@ -9,12 +9,12 @@ from tts.engine.cosyvoice_text import (
     INSTRUCT,
     ZERO_SHOT,
     mode_of,
-    neutralised,
     pieces_of,
     prompt_for,
 )
 from tts.engine.errors import EngineError
 from tts.engine.protocol import SpeakRequest, VoiceReference
+from tts.text.instructions import INSTRUCTIONS, without_marks
 
 SYSTEM = "You are a helpful assistant."
 END = "<|endofprompt|>"
@@ -45,7 +45,7 @@ def mode(text: str = "你好。", **changes: object) -> str:
         (ZERO_SHOT, 3, f"{SYSTEM}{END}希望你好。", "", True),
         (CROSS_LINGUAL, 2, None, "", False),
         (CROSS_LINGUAL, 3, None, f"{SYSTEM}{END}", False),
-        (INSTRUCT, 2, f"请用四川话表达。{END}", "", False),
+        (INSTRUCT, 2, f"用四川话说这句话{END}", "", False),
         (INSTRUCT, 3, f"{SYSTEM} 请用四川话表达。{END}", "", False),
     ],
 )
@@ -72,9 +72,9 @@ def test_transcript_and_instruction_cannot_end_the_prompt_themselves() -> None:
     ],
 )
 def test_the_models_own_marks_are_taken_out_of_texts(text: str, cleaned: str) -> None:
-    assert " ".join(neutralised(text).split()) == " ".join(cleaned.split())
-    assert "<|" not in neutralised(text)
-    assert "|>" not in neutralised(text)
+    assert " ".join(without_marks(text).split()) == " ".join(cleaned.split())
+    assert "<|" not in without_marks(text)
+    assert "|>" not in without_marks(text)
 
 
 def test_the_mode_follows_from_the_voice_and_the_language() -> None:
@@ -158,3 +158,15 @@ def test_a_pause_alone_is_silence_and_nothing_is_asked_of_the_model() -> None:
     pieces = pieces_of("你好。[pause 2s]……[pause 1s]", version=3, language="zh", speed=1.0, characters=80)
     assert [piece.text for piece in pieces if piece.text] == ["你好。"]
     assert sum(piece.pause_ms for piece in pieces) == 3000
+
+
+def test_version_2_is_asked_for_a_dialect_in_its_own_words() -> None:
+    def told(key: str, version: int) -> str:
+        sentence = INSTRUCTIONS[key].sentence
+        before = prompt_for(INSTRUCT, version=version, transcript="", instruction=sentence).before
+        assert before is not None
+        return before.removesuffix(END)
+
+    assert told("dialect-sichuan", 2) == "用四川话说这句话"
+    assert told("dialect-sichuan", 3) == "You are a helpful assistant. 请用四川话表达。"
+    assert told("emotion-sad", 2) == "请非常伤心地说一句话。"

@@ -189,6 +189,9 @@ def test_an_instruction_reaches_the_engine_word_for_word(
     speaking = Speaking(claim_next(), process, wanted=lambda: False, on_sent=lambda: None)
     request = speaking._request(0, TEXT)
     assert request.instruction == "请用四川话表达。"
+    speaking.work.job.instruction_text = "像在讲故事"
+    assert speaking._request(0, TEXT).instruction == "像在讲故事"
+    speaking.work.job.instruction_text = ""
     speaking.speak()
     assert bytes(speaking._pcm) != bytes(plain._pcm)
 

@@ -96,6 +96,7 @@ class JobSerializer(serializers.Serializer[Any]):
     job_class = serializers.ChoiceField(choices=JobClass.choices)
     mode = serializers.CharField()
     instruction = serializers.CharField(help_text="How it is read; empty: as the voice speaks.")
+    instruction_text = serializers.CharField(help_text="The same in your own words.")
     seed = serializers.IntegerField()
     speed = serializers.FloatField()
     response_format = serializers.ChoiceField(choices=FORMAT_CHOICES)
@@ -268,6 +269,7 @@ _SAME_NAMES = (
     "job_class",
     "mode",
     "instruction",
+    "instruction_text",
     "seed",
     "speed",
     "response_format",

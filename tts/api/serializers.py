@@ -29,10 +29,10 @@ from tts.audio.limits import BEST_CLIP_SECONDS, MAX_CLIP_SECONDS, MAX_UPLOAD_BYT
 from tts.forms import MAX_SEARCH_CHARACTERS, MAX_SEED, MAX_SPEED, MIN_SPEED
 from tts.languages import LANGUAGES
 from tts.models import VoiceKind
-from tts.services.submit import INSTRUCT, PLAIN
+from tts.services.instructions import INSTRUCT, PLAIN
 from tts.services.voices import MAX_NAME_CHARACTERS
 from tts.states import JobClass, JobState
-from tts.text.instructions import INSTRUCTIONS
+from tts.text.instructions import INSTRUCTIONS, MAX_FREE_CHARACTERS
 
 MAX_TRANSCRIPT_CHARACTERS: Final = 500
 LANGUAGE_CODES: Final = [language.code for language in LANGUAGES]
@@ -75,6 +75,13 @@ class NewJobSerializer(NewQuoteSerializer):
         required=False,
         default="",
         help_text="A dialect, an emotion, a speed, a volume or a role, where an engine takes them.",
+    )
+    instruction_text = StrictCharField(
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text=f"The same in own words, at most {MAX_FREE_CHARACTERS} characters, where an engine takes any, in "
+        "place of `instruction`. It goes when the job is deleted.",
     )
     seed = StrictIntegerField(
         required=False,

@@ -15,6 +15,7 @@ POOL_SAMPLE_RATE_HZ = 24_000
 
 PRESET, CLONE, INSTRUCT = "preset", "clone", "instruct"
 MODES = (PRESET, CLONE, INSTRUCT)
+FREE_INSTRUCTIONS = "free_instructions"
 INSTRUCTIONS = ("none", "catalogue", "free")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 MAX_LANGUAGES = 700  # the largest open engines read about 600
@@ -81,8 +82,10 @@ class Capabilities:
             raise _wrong("they are not of the right types") from error
 
     def offers(self) -> list[str]:
-        """What a segment may need that this engine has: its modes, and `language:xx`. See `needs_of`."""
-        return sorted([*self.modes, *(f"language:{language}" for language in self.languages)])
+        """What a segment may need that this engine has: its modes, `free_instructions`, and `language:xx`. See
+        `needs_of`."""
+        free = [FREE_INSTRUCTIONS] if self.instructions == "free" else []
+        return sorted([*self.modes, *free, *(f"language:{language}" for language in self.languages)])
 
 
 def needs_of(*, voice_kind: str, languages: tuple[str, ...] = (), instruct: bool = False) -> list[str]:

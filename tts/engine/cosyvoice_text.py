@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -13,6 +12,7 @@ from tts.engine.languages import latin_language, scripts_of
 from tts.engine.protocol import SpeakRequest, VoiceReference
 from tts.text.characters import UNSPACED_SCRIPTS, has_speech, script_of
 from tts.text.engine_forms import EngineForm, for_engine
+from tts.text.instructions import version_2_sentence, without_marks
 from tts.text.pauses import pause_after_ms
 from tts.text.segmentation import segment
 
@@ -29,7 +29,6 @@ FIRST_PIECE_MS = 4_000
 CHARACTERS_PER_TOKEN = 3  # of English, in the model's tokens
 LEAST_CHARACTERS = 40  # the segmenter keeps room for signs without a word
 
-_BAR = re.compile(r"<\s*\||\|\s*>")
 _KANA_SHIFT = ord("ァ") - ord("ぁ")
 
 
@@ -41,16 +40,6 @@ class Piece:
     pause_ms: int
 
 
-def neutralised(text: str) -> str:
-    """The text without the halves of `<|…|>`: with them a customer could end the prompt, or be one endless piece."""
-    while True:
-        # Again, as long as taking one out brings the halves of another together.
-        cleaned = _BAR.sub(" ", text)
-        if cleaned == text:
-            return cleaned
-        text = cleaned
-
-
 def pieces_of(text: str, *, version: int, language: str, speed: float, characters: int) -> list[Piece]:
     """The calls that a text takes, in order, each at most `characters` long (three times that in letters).
 
@@ -59,7 +48,7 @@ def pieces_of(text: str, *, version: int, language: str, speed: float, character
     Raises:
         EngineError: `text_unspeakable` or `text_needs_kana`, with blame "user".
     """
-    text = _in_katakana(neutralised(text).strip(), language)
+    text = _in_katakana(without_marks(text).strip(), language)
     longest = characters if _is_unspaced(text) else characters * CHARACTERS_PER_TOKEN
     parts = segment(
         text,
@@ -152,11 +141,13 @@ def prompt_for(mode: str, *, version: int, transcript: str, instruction: str) ->
     """The form that this version of the model was trained with."""
     system = f"{SYSTEM}{END_OF_PROMPT}" if version == 3 else ""
     if mode == ZERO_SHOT:
-        return Prompt(before=system + neutralised(transcript).strip(), prefix="", with_speech=True)
+        return Prompt(before=system + without_marks(transcript).strip(), prefix="", with_speech=True)
     if mode == CROSS_LINGUAL:
         return Prompt(before=None, prefix=system, with_speech=False)
     before = f"{SYSTEM} " if version == 3 else ""
-    sentence = neutralised(instruction).strip()
+    sentence = without_marks(instruction).strip()
+    if version == 2:
+        sentence = version_2_sentence(sentence)
     return Prompt(before=f"{before}{sentence}{END_OF_PROMPT}", prefix="", with_speech=False)
 
 

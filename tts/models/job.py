@@ -12,6 +12,7 @@ from accounts.models import ApiKey, Workspace
 from billing.models import PriceVersion
 from tts.models.voice import Voice
 from tts.states import JobClass, JobState
+from tts.text.instructions import MAX_FREE_CHARACTERS
 
 
 class SynthesisJob(models.Model):
@@ -27,6 +28,9 @@ class SynthesisJob(models.Model):
     mode = models.CharField(max_length=20, default="plain")
     # A key of tts.text.instructions: how it is read. Empty: as the voice speaks.
     instruction = models.CharField(max_length=60, blank=True, default="", db_default="")
+    # The same in the customer's own words (tts.text.instructions.clean_free_instruction), for engines that take any. A
+    # customer's text: it is in no log, and gone when the job is deleted.
+    instruction_text = models.CharField(max_length=MAX_FREE_CHARACTERS, blank=True, default="", db_default="")
     # The model on trial that this job's number drew (tts.services.model_shares), "" for the pool's own. One job speaks
     # with one model.
     engine = models.CharField(max_length=30, default="", db_default="", blank=True)

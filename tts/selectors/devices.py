@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from tts.engine.capabilities import INSTRUCT
+from tts.engine.capabilities import FREE_INSTRUCTIONS, INSTRUCT
 from tts.engine.catalogue import ENGINES
 from tts.models import Device, DeviceSlot
 from tts.models.device import device_class_of
@@ -42,6 +42,13 @@ def instructions_are_taken(*, needs: Collection[str] = ()) -> bool:
         or (not offers and engine in ENGINES and ENGINES[engine].takes_instructions)
         for engine, offers in devices
     )
+
+
+def free_instructions_are_taken(*, needs: Collection[str] = ()) -> bool:
+    """Whether some device that takes work has said that its engine obeys any instruction, and all that is needed beside
+    that. The engines that come with the portal obey those of the catalogue alone."""
+    wanted = {INSTRUCT, FREE_INSTRUCTIONS, *needs}
+    return any(wanted <= set(offers) for offers in ready_devices().values_list("offers", flat=True))
 
 
 def device_classes_in_use() -> set[str]:

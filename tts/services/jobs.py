@@ -65,7 +65,7 @@ def delete_job(*, workspace: Workspace, job_id: uuid.UUID) -> None:
         if job.state not in JOB_ENDED:
             _request_cancel(job)
         SynthesisJob.objects.filter(pk=job_id).update(
-            deleted_at=Now(), text="", cast={}, chapters=[], peaks=[]
+            deleted_at=Now(), text="", instruction_text="", cast={}, chapters=[], peaks=[]
         )
         Segment.objects.filter(job_id=job_id).exclude(state=SegmentState.RUNNING).update(text="", speaker="")
         transaction.on_commit(lambda: delete_job_files(job_id=job_id), robust=True)
@@ -99,6 +99,7 @@ def repeat_request(job: SynthesisJob) -> JobRequest:
         job_class=job.job_class,
         mode=job.mode,
         instruction=job.instruction,
+        instruction_text=job.instruction_text,
         speed=job.speed,
         response_format=job.response_format,
         sample_rate_hz=job.sample_rate_hz,

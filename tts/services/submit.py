@@ -9,7 +9,7 @@ import math
 import re
 import secrets
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
@@ -25,34 +25,38 @@ from tts.errors import (
     DailyCharactersReached,
     IdempotencyKeyInvalid,
     IdempotencyKeyReused,
-    InstructionMissing,
     JobTooLong,
-    ModeNotSupported,
     QueueFull,
     TextBlocked,
 )
 from tts.models import Segment, SynthesisJob
-from tts.selectors.devices import instructions_are_taken
 from tts.services.bind import bind_idle_slots
 from tts.services.blame import is_any_blocked
+from tts.services.instructions import (
+    INSTRUCT,
+    PLAIN,
+    check_is_taken,
+    check_wording,
+    instruction_needs,
+)
 from tts.services.model_shares import drawn_engine
 from tts.services.quoting import Quote, quote
 from tts.services.renditions import checked_rate
 from tts.services.stored import check_storage
 from tts.states import JOB_LIVE
+from tts.text.instructions import clean_free_instruction
 
 logger = logging.getLogger(__name__)
 # In which the characters of a plan's limit are counted.
 DAY = timedelta(hours=24)
-PLAIN, INSTRUCT = "plain", "instruct"
 KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 @dataclass(frozen=True)
 class JobRequest:
     """What a customer asks for. `seed` None draws one; the one drawn is on the receipt. `instruction` is a key of
-    tts.text.instructions, for the mode "instruct". `sample_rate_hz` None is the format's own, `loudness_lufs` None the
-    workspace's."""
+    tts.text.instructions, for the mode "instruct"; `instruction_text` the same in own words. `sample_rate_hz` None is
+    the format's own, `loudness_lufs` None the workspace's."""
 
     voice_id: uuid.UUID
     text: str
@@ -60,6 +64,7 @@ class JobRequest:
     job_class: str = "interactive"
     mode: str = PLAIN
     instruction: str = ""
+    instruction_text: str = ""
     seed: int | None = None
     speed: float = 1.0
     response_format: str = DEFAULT_FORMAT
@@ -94,7 +99,8 @@ def submit_job(
 
     Raises:
         IdempotencyKeyReused, IdempotencyKeyInvalid, QueueFull, InsufficientCredit, BudgetReached, VoiceNotFound,
-        WorkspaceSuspended, ModeNotSupported, InstructionMissing, TextBlocked, JobTooLong, DailyCharactersReached,
+        WorkspaceSuspended, ModeNotSupported, FreeInstructionNotSupported, InstructionMissing, InstructionsConflict,
+        InstructionTooLong, TextBlocked, JobTooLong, DailyCharactersReached,
         StorageFull, NotOffered, FormatUnknown, SampleRateNotSupported, and the refusals of tts.text.
         Nothing was changed then.
     """
@@ -105,7 +111,7 @@ def submit_job(
     fingerprint = request.fingerprint()
     if earlier := _earlier(workspace, idempotency_key, fingerprint):
         return Submission(job=earlier, created=False)
-    _check_wishes(request)
+    request = _checked_wishes(request)
     priced = quote(
         workspace=workspace,
         voice_id=request.voice_id,
@@ -114,8 +120,7 @@ def submit_job(
         job_class=request.job_class,
         speed=request.speed,
     )
-    if request.instruction and not instructions_are_taken(needs=priced.needs):
-        raise ModeNotSupported
+    _check_instruction(request, priced)
     _check_length(workspace, priced)
     check_storage(workspace, adds_ms=priced.estimate_audio_ms)
     if is_any_blocked(part.text for part in priced.plan):
@@ -140,16 +145,24 @@ def submit_job(
     return Submission(job=job, created=True)
 
 
+def _checked_wishes(request: JobRequest) -> JobRequest:
+    """The request with its instruction as it is stored. Raises what `submit_job` says of instructions and formats."""
+    wanted = replace(request, instruction_text=clean_free_instruction(request.instruction_text))
+    check_wording(mode=wanted.mode, instruction=wanted.instruction, instruction_text=wanted.instruction_text)
+    checked_rate(wanted.response_format, wanted.sample_rate_hz)
+    return wanted
+
+
+def _check_instruction(request: JobRequest, priced: Quote) -> None:
+    check_is_taken(
+        instruction=request.instruction, instruction_text=request.instruction_text, needs=priced.needs
+    )
+
+
 def _check_length(workspace: Workspace, priced: Quote) -> None:
     longest = workspace.longest_job_characters_limit
     if longest is not None and priced.characters > longest:
         raise JobTooLong(characters=priced.characters, limit=longest)
-
-
-def _check_wishes(request: JobRequest) -> None:
-    if request.mode == INSTRUCT and not request.instruction:
-        raise InstructionMissing
-    checked_rate(request.response_format, request.sample_rate_hz)
 
 
 def _earlier(workspace: Workspace, idempotency_key: str | None, fingerprint: str) -> SynthesisJob | None:
@@ -170,8 +183,9 @@ def _build_job(
         created_by=user,
         api_key=api_key,
         job_class=request.job_class,
-        mode=INSTRUCT if request.instruction else request.mode,
+        mode=INSTRUCT if request.instruction or request.instruction_text else request.mode,
         instruction=request.instruction,
+        instruction_text=request.instruction_text,
         text=priced.text,
         language=request.language,
         # 31 bits: every engine's random generator takes that much.
@@ -192,7 +206,12 @@ def _build_job(
 def _store(job: SynthesisJob, priced: Quote) -> None:
     """Hold, job with the model that it draws, and segments. The hold comes first: its lock on the credit account makes
     the count below exact."""
-    needs = sorted({*priced.needs, INSTRUCT} if job.instruction else priced.needs)
+    needs = sorted(
+        {
+            *priced.needs,
+            *instruction_needs(instruction=job.instruction, instruction_text=job.instruction_text),
+        }
+    )
     job.engine = drawn_engine(job_id=job.pk, needs=needs)
     place_hold(
         workspace_id=job.workspace_id,

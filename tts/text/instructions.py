@@ -1,13 +1,22 @@
-"""How a text may be read: the sentences that CosyVoice was trained to obey, and no others. It reads other ones aloud.
+"""How a text may be read: the sentences that CosyVoice was trained to obey, which it does not read aloud, and what an
+instruction in a customer's own words may be, for engines that take any.
 
 Loaded by pages and by the API; an engine is given the sentence itself. Pure.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
+
+MAX_FREE_CHARACTERS: Final = 200
+"""Of a free instruction. Longer ones engines tend to read aloud."""
+
+KINDS: Final = ("dialect", "emotion", "speed", "volume", "role")
+_BAR = re.compile(r"<\s*\||\|\s*>")
 
 
 @dataclass(frozen=True)
@@ -21,7 +30,8 @@ class Instruction:
     chinese_name: str
 
 
-# key, Chinese name, English name
+# key, Chinese name, English name. The first 17 are the list of CosyVoice3's own code (cosyvoice/utils/common.py). Its
+# page speaks of "18+" and names none that is not among them; CosyVoice2's page names Wuhan beside these.
 _DIALECTS = (
     ("cantonese", "广东话", "Cantonese"),
     ("northeastern", "东北话", "Northeastern Mandarin"),
@@ -40,6 +50,7 @@ _DIALECTS = (
     ("sichuan", "四川话", "Sichuanese"),
     ("tianjin", "天津话", "Tianjin dialect"),
     ("yunnan", "云南话", "Yunnan dialect"),
+    ("wuhan", "武汉话", "Wuhan dialect"),
 )
 
 _ALL = (
@@ -72,3 +83,31 @@ INSTRUCTIONS: Mapping[str, Instruction] = MappingProxyType({one.key: one for one
 def sentence_of(key: str) -> str:
     """The sentence of an instruction; "" for none. Raises KeyError for one that there is not."""
     return INSTRUCTIONS[key].sentence if key else ""
+
+
+# In which CosyVoice2 is asked for a dialect (its example.py); its other sentences are the same.
+_VERSION_2: Mapping[str, str] = MappingProxyType(
+    {f"请用{chinese}表达。": f"用{chinese}说这句话" for _, chinese, _ in _DIALECTS}
+)
+
+
+def version_2_sentence(sentence: str) -> str:
+    """What CosyVoice2 is told in place of a sentence of the catalogue; any other sentence as it is."""
+    return _VERSION_2.get(sentence, sentence)
+
+
+def without_marks(text: str) -> str:
+    """The text without the halves of `<|…|>`, with which a customer could end a model's prompt, or be one endless
+    piece."""
+    while True:
+        # Again, as long as taking one out brings the halves of another together.
+        cleaned = _BAR.sub(" ", text)
+        if cleaned == text:
+            return cleaned
+        text = cleaned
+
+
+def clean_free_instruction(text: str) -> str:
+    """A free instruction as it is stored and told: one line, without control characters and `<|…|>`. "" for none."""
+    printable = "".join(sign if sign.isprintable() else " " for sign in without_marks(text))
+    return " ".join(without_marks(printable).split())

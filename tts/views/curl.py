@@ -21,6 +21,8 @@ def curl_command(request: JobRequest) -> str:
         body["speed"] = request.speed
     if request.instruction:
         body["instruction"] = request.instruction
+    if request.instruction_text:
+        body["instruction_text"] = request.instruction_text
     if request.response_format != DEFAULT_FORMAT:
         body["response_format"] = request.response_format
     if request.sample_rate_hz is not None:

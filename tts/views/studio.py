@@ -26,13 +26,16 @@ from tts.forms import MAX_SEED, MAX_SPEED, MIN_SPEED, RepeatForm, RequestForm, S
 from tts.models import SynthesisJob
 from tts.selectors.jobs import job_of, jobs_of
 from tts.selectors.voices import preset_voices, voices_of
+from tts.services.instructions import INSTRUCT, PLAIN, check_is_taken, check_wording
 from tts.services.jobs import repeat_request
 from tts.services.quoting import quote
 from tts.services.submit import JobRequest, Submission, submit_job
 from tts.states import JOB_LIVE, JobClass
+from tts.text.instructions import clean_free_instruction
 from tts.text.limits import MAX_JOB_CHARACTERS
 from tts.views.cards import VoiceCard, voice_cards
 from tts.views.curl import curl_command
+from tts.views.instruction_choices import instruction_offer
 from tts.views.live import live_context
 from tts.views.text_faults import text_faults
 
@@ -118,6 +121,7 @@ def _submit(
 
 def _request_of(form: RequestForm) -> JobRequest:
     data = form.cleaned_data
+    is_instructed = data["mode"] == INSTRUCT
     return JobRequest(
         voice_id=data["voice"],
         text=data["text"],
@@ -126,6 +130,10 @@ def _request_of(form: RequestForm) -> JobRequest:
         seed=data["seed"],
         speed=data["speed"],
         response_format=data["response_format"],
+        mode=data["mode"],
+        # What was chosen under another mode stays in the form and is not asked for.
+        instruction=data["instruction"] if is_instructed else "",
+        instruction_text=clean_free_instruction(data["instruction_text"]) if is_instructed else "",
     )
 
 
@@ -156,6 +164,9 @@ def _initial(request: HttpRequest, workspace: Workspace, job: SynthesisJob | Non
             "language": job.language,
             "speed": job.speed,
             "response_format": job.response_format,
+            "mode": job.mode,
+            "instruction": job.instruction,
+            "instruction_text": job.instruction_text,
         }
     last = jobs_of(workspace).filter(created_by_id=request.user.pk).first()
     return initial | {"voice": request.GET.get("voice") or (last.voice_id if last else None)}
@@ -178,6 +189,11 @@ def _quote_context(workspace: Workspace, form: RequestForm) -> dict[str, Any]:
             language=wanted.language,
             job_class=wanted.job_class,
             speed=wanted.speed,
+        )
+        # Nothing chosen yet is no mistake of somebody who still chooses.
+        check_wording(mode=PLAIN, instruction=wanted.instruction, instruction_text=wanted.instruction_text)
+        check_is_taken(
+            instruction=wanted.instruction, instruction_text=wanted.instruction_text, needs=priced.needs
         )
     except DomainError as error:
         return context | {"refusal": error.text(), "faults": text_faults(error, wanted.text)}
@@ -224,6 +240,7 @@ def _page(
         "chosen_voice": chosen,
         "has_own_voices": any(not voice.is_preset for voice in voices),
         "classes": _classes(),
+        "instructions": instruction_offer(),
         "text_limit": MAX_JOB_CHARACTERS,
         "speed_limits": (MIN_SPEED, MAX_SPEED),
         "seed_limit": MAX_SEED,
