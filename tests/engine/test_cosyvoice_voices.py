@@ -193,3 +193,31 @@ def test_features_travel_in_place_of_the_clip(make_request: MakeRequest) -> None
     frame = read_frame(io.BytesIO(encode_frame(request.to_header(), request.payload)))
     assert frame is not None
     assert SpeakRequest.from_frame(frame) == request
+
+
+def test_the_likeness_of_what_was_spoken_is_measured_by_the_frontends_encoder(
+    engine: LoadedCosyVoice, make_request: MakeRequest
+) -> None:
+    assert engine.similarity() is None
+    speak(engine, make_request(TEXT, voice=voice(), reference_wav=CLIP))
+    own = engine.similarity()
+    engine.model.behaviour.planned = [{"do": "other_speaker"}]
+    speak(engine, make_request(TEXT, voice=voice(), reference_wav=CLIP))
+    other = engine.similarity()
+    assert own is not None
+    assert other is not None
+    assert other < 0.31 < own <= 1
+    engine.model.behaviour.planned = []
+    speak(engine, make_request("好。", voice=voice(), reference_wav=CLIP))
+    # Too little to tell.
+    assert engine.similarity() is None
+
+
+def test_no_file_of_what_was_spoken_is_left(
+    engine: LoadedCosyVoice, make_request: MakeRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spoken"))
+    (tmp_path / "spoken").mkdir()
+    speak(engine, make_request(TEXT, voice=voice(), reference_wav=CLIP))
+    assert engine.similarity() is not None
+    assert list((tmp_path / "spoken").iterdir()) == []

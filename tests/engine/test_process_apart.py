@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.test_process import exists, wait_for
-from tts.engine.host import _ProcessorWatch
 from tts.engine.process import PROJECT_FOLDER
+from tts.engine.processor_watch import ProcessorWatch
 
 
 @pytest.mark.parametrize("text", ["平静。", "停在这里。"], ids=["idle", "hanging"])
@@ -57,13 +57,13 @@ def test_nothing_of_django_or_the_models_is_loaded_by_the_workers_side():
 
 def test_a_long_call_that_uses_the_processor_is_no_hang_and_one_that_does_not_is() -> None:
     reports: list[float] = []
-    with _ProcessorWatch(lambda: reports.append(time.process_time())):
+    with ProcessorWatch(lambda: reports.append(time.process_time())):
         deadline = time.monotonic() + 30
         while not reports and time.monotonic() < deadline:
             sum(range(10_000))
     assert reports
     reports.clear()
-    with _ProcessorWatch(lambda: reports.append(time.process_time())):
+    with ProcessorWatch(lambda: reports.append(time.process_time())):
         # Longer than two looks: nothing is reported of a process that only waits.
         threading.Event().wait(2.5)
     assert not reports

@@ -113,3 +113,31 @@ def test_a_listener_hears_what_was_spoken_first_and_nothing_twice(
     assert any(pcm)
     # All of the silence, or, had the listener come late, all of the speech: never a bit of both.
     assert heard in (bytes(len(pcm)), pcm)
+
+
+def test_another_speaker_is_spoken_again_once_and_the_likeness_is_told(
+    pool: Pool, submit: Submit, customer: User, tmp_path: Path
+) -> None:
+    start(pool, other_speaker_on_text="goes wrong", once_folder=str(tmp_path))
+    job = ended(submit(TEXT))
+    assert [each[:2] for each in tries_of(job)] == [("failed", "speech_rejected"), ("succeeded", "")]
+    first, second = Attempt.objects.filter(job=job).order_by("attempt_number")
+    assert (check_of(first)["findings"], check_of(first)["similarity"]) == (["other_speaker"], 0.1)
+    assert (check_of(second)["findings"], check_of(second)["similarity"]) == ([], 0.8)
+    assert job.charged_micros == second.charged_micros > 0
+    told = api_of(customer).get(f"/api/v1/jobs/{job.pk}").json()
+    assert told["speech_similarity"] == 0.8
+    assert [each["speech_check"]["similarity"] for each in told["receipt"]["lines"]] == [0.1, 0.8]
+    page = client_of(customer).get(reverse("job", args=[job.pk])).content.decode()
+    assert "another speaker" in page
+    assert "Likeness of the speaker</dt><dd>0.80" in page
+    assert_books_balance()
+
+
+def test_a_likeness_that_stays_missing_is_tried_for_once_more_alone(pool: Pool, submit: Submit) -> None:
+    start(pool, other_speaker_on_text="goes wrong")
+    job = ended(submit(TEXT))
+    assert job.state == JobState.SUCCEEDED
+    assert [each[:2] for each in tries_of(job)] == [("failed", "speech_rejected"), ("succeeded", "")]
+    last = Attempt.objects.filter(job=job).latest("attempt_number")
+    assert (check_of(last)["findings"], check_of(last)["score"] <= 60) == (["other_speaker"], True)

@@ -12,7 +12,7 @@ from portal.lib.openapi import ProblemSerializer
 from tts.audio.formats import FORMAT_CHOICES, FORMATS
 from tts.audio.quality import Verdict
 from tts.audio.report_json import report_as_json, stored_report
-from tts.audio.speech_check import CLIPPED, LONG_SILENCE, SILENT, TOO_LONG, TOO_SHORT
+from tts.audio.speech_check import CLIPPED, LONG_SILENCE, OTHER_SPEAKER, SILENT, TOO_LONG, TOO_SHORT
 from tts.failures import failure_text
 from tts.models import Attempt, Segment, SynthesisJob, Voice, VoiceKind
 from tts.selectors.jobs import Receipt
@@ -134,7 +134,9 @@ class SpeechCheckSerializer(serializers.Serializer[Any]):
 
     score = serializers.IntegerField(help_text="0 to 100; 100 is as good as can be told.")
     findings = serializers.ListField(
-        child=serializers.ChoiceField(choices=[SILENT, TOO_SHORT, TOO_LONG, CLIPPED, LONG_SILENCE]),
+        child=serializers.ChoiceField(
+            choices=[SILENT, TOO_SHORT, TOO_LONG, CLIPPED, OTHER_SPEAKER, LONG_SILENCE]
+        ),
         help_text="All but long_silence make it bad.",
     )
     duration_ratio = serializers.FloatField(
@@ -142,6 +144,11 @@ class SpeechCheckSerializer(serializers.Serializer[Any]):
     )
     longest_silence_ms = serializers.IntegerField(help_text="Between two sounds.")
     clipped_share = serializers.FloatField(help_text="Share of samples at full scale, 0 to 1.")
+    similarity = serializers.FloatField(
+        allow_null=True,
+        default=None,
+        help_text="Of the speaker to the reference, -1 to 1; null where the engine cannot tell.",
+    )
 
 
 class AttemptSerializer(serializers.Serializer[Any]):
@@ -218,6 +225,10 @@ class JobDetailSerializer(JobSerializer):
     place = PlaceSerializer(allow_null=True, help_text="While it waits.")
     segments = SegmentSerializer(many=True)
     receipt = ReceiptSerializer()
+    speech_similarity = serializers.FloatField(
+        allow_null=True,
+        help_text="The least likeness to the voice’s reference, -1 to 1; null where no engine could tell.",
+    )
     speech_score = serializers.IntegerField(
         allow_null=True, help_text="The lowest score of what was delivered; null while there is none."
     )
@@ -315,6 +326,7 @@ def job_detail_json(job: SynthesisJob, *, place: Place | None, receipt: Receipt)
         "segments": [_segment_json(segment) for segment in job.segments.all()],
         "receipt": _receipt_json(receipt),
         "speech_score": receipt.speech_score,
+        "speech_similarity": receipt.similarity,
     }
 
 

@@ -157,6 +157,14 @@ class Engine(abc.ABC):
             EngineError: with blame "user" where no engine of this kind could speak it.
         """
 
+    def similarity(self) -> float | None:
+        """How like its reference the speech of the last request sounds, where an encoder of speakers is at hand: -1 to
+        1, on a scale where two speakers stay below 0.31 (tts.audio.speech_check); else None.
+
+        Called once a request is spoken in full, when the customer's time is over: keep it short.
+        """
+        return None
+
     def peak_memory_bytes(self) -> int:
         """The most memory used until now: of the device where it has its own, else of this process."""
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -22,6 +22,7 @@ from tts.engine.base import Engine, LoadedEngine, SpeakControl
 from tts.engine.catalogue import ENGINES
 from tts.engine.cosyvoice_calls import ModelCalls
 from tts.engine.cosyvoice_install import fingerprint, import_package, model_version, no_network, quiet
+from tts.engine.cosyvoice_likeness import Likeness
 from tts.engine.cosyvoice_settings import PIECE_CHARACTERS, CosyVoiceSettings
 from tts.engine.cosyvoice_speaker import CosyVoiceSpeaker, Reading
 from tts.engine.cosyvoice_text import likely_language, mode_of, pieces_of, prompt_for
@@ -61,6 +62,7 @@ class CosyVoiceEngine(Engine):
         self._presets: dict[str, tuple[VoiceFeatures, VoiceReference]] = {}
         self._torch: Any = None
         self._requests = 0
+        self._likeness: Optional[Likeness] = None
 
     def load(self, settings: dict[str, Any]) -> LoadedEngine:
         read = CosyVoiceSettings.read(settings)
@@ -116,6 +118,7 @@ class CosyVoiceEngine(Engine):
     def speak(self, request: SpeakRequest, control: SpeakControl) -> Iterator[bytes]:
         loaded = self._parts()
         self._requests += 1
+        self._likeness = None
         features, voice = self._voice(request, control)
         language = request.language or likely_language(request.text)
         mode = mode_of(request, voice)
@@ -136,7 +139,13 @@ class CosyVoiceEngine(Engine):
             seed=request.seed,
             speed=request.speed,
         )
-        yield from loaded.speaker.speak(pieces, reading, control)
+        likeness = self._likeness = Likeness(loaded.package.frontend, features.embedding)
+        for pcm in loaded.speaker.speak(pieces, reading, control):
+            likeness.hear(pcm)
+            yield pcm
+
+    def similarity(self) -> float | None:
+        return self._likeness.value() if self._likeness is not None else None
 
     def stats(self) -> dict[str, Any]:
         loaded = self._parts()

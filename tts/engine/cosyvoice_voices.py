@@ -53,7 +53,7 @@ def extract(frontend: Any, wav: bytes) -> VoiceFeatures:
         raise EngineError("clip_too_short", "The reference clip is shorter than a second.", "user")
     if float(np.abs(samples).max()) < QUIETEST_PEAK:
         raise EngineError("clip_silent", "The reference clip is silent. Record it again.", "user")
-    with _file_with(samples) as path:
+    with file_with(samples) as path:
         return extract_file(frontend, path)
 
 
@@ -71,7 +71,7 @@ def extract_file(frontend: Any, path: str) -> VoiceFeatures:
 
 
 @contextlib.contextmanager
-def _file_with(samples: Any) -> Iterator[str]:
+def file_with(samples: Any) -> Iterator[str]:
     """The frontend opens a path, three times; anything else it cannot read."""
     kept = np.round(samples * 32767).astype("<i2")
     descriptor, path = tempfile.mkstemp(suffix=".wav", prefix="voicepool-clip-")

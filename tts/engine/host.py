@@ -18,8 +18,7 @@ import queue
 import signal
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import BufferedWriter, FileIO
 from typing import Any
 
@@ -28,6 +27,7 @@ from tts.engine.capabilities import Capabilities
 from tts.engine.catalogue import capabilities_of
 from tts.engine.delivery import delivered
 from tts.engine.errors import OUT_OF_MEMORY, EngineError
+from tts.engine.processor_watch import ProcessorWatch
 from tts.engine.protocol import (
     ByteReader,
     ByteWriter,
@@ -46,9 +46,6 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 BYTES_PER_SAMPLE = 2
 EXIT_PARENT_GONE = 3
 EXIT_DEVICE_LOST = 4
-# A process that hangs in a lock uses no processor time; this one's own watching uses far less than that.
-WATCH_INTERVAL_S = 1.0
-WORKING_S = 0.05
 
 
 class Channel:
@@ -210,8 +207,17 @@ class Host:
                 seed=request.seed if control.seed_used is None else control.seed_used,
                 ran_out_of_memory=again,
                 written_off_ms=control.clock.written_off_ms,
+                similarity=self._similarity(),
             )
         self._channel.send(outcome, request_id=request.request_id, **figures)
+
+    def _similarity(self) -> float | None:
+        """Of what was just spoken to its reference, outside of the device's time. Its failure is nobody's loss."""
+        try:
+            return self._engine.similarity()
+        except Exception as error:
+            logger.warning("engine_similarity_failed %s", type(error).__name__)
+            return None
 
     def _control(self, request: SpeakRequest, *, save_memory: bool = False) -> SpeakControl:
         return SpeakControl(
@@ -227,7 +233,7 @@ class Host:
     def _watched(self, request: SpeakRequest, control: SpeakControl, spoken: _Spoken) -> str:
         if not self._engine.works_on_cpu:
             return self._deliver(request, control, spoken)
-        with _ProcessorWatch(control.report_progress):
+        with ProcessorWatch(control.report_progress):
             return self._deliver(request, control, spoken)
 
     def _deliver(self, request: SpeakRequest, control: SpeakControl, spoken: _Spoken) -> str:
@@ -259,30 +265,6 @@ class Host:
             blame=error.blame,
             gpu_ms=error.gpu_ms,
         )
-
-
-class _ProcessorWatch:
-    """While it is entered, reports progress as long as this process uses the processor."""
-
-    def __init__(self, report_progress: Callable[[], None]) -> None:
-        self._report_progress = report_progress
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="processor-watch", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        # Not waited for: what it may still say is of a request that has ended, and nobody listens to that any more.
-        self._over.set()
-
-    def _watch(self) -> None:
-        used_s = time.process_time()
-        while not self._over.wait(WATCH_INTERVAL_S):
-            now_s = time.process_time()
-            if now_s - used_s >= WORKING_S:
-                used_s = now_s
-                self._report_progress()
 
 
 class _Spoken:

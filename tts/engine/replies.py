@@ -40,6 +40,7 @@ class Done:
     seed: int
     ran_out_of_memory: bool = False
     written_off_ms: int = 0
+    similarity: float | None = None
 
 
 def result_of(frame: Frame) -> Chunk | Features | Done | None:
@@ -59,6 +60,7 @@ def result_of(frame: Frame) -> Chunk | Features | Done | None:
             seed=int(header["seed"]),
             ran_out_of_memory=bool(header.get("ran_out_of_memory", False)),
             written_off_ms=int(header.get("written_off_ms", 0)),
+            similarity=None if header.get("similarity") is None else float(header["similarity"]),
         )
     if frame.op == "canceled":
         raise EngineCanceled(gpu_ms=int(header["gpu_ms"]), audio_ms=int(header["audio_ms"]))

@@ -61,6 +61,8 @@ class SimulatedSettings:
     """Prints to standard output, as a careless library does."""
     silent_on_text: str = ""
     """Speaks nothing but silence."""
+    other_speaker_on_text: str = ""
+    """Says of itself that it sounds like somebody else; of other texts, where this is set, that it does not."""
     oom_on_text: str = ""
     """Finds no memory, before the first chunk."""
     oom_for_one_process: bool = False
@@ -111,6 +113,7 @@ class SimulatedEngine(Engine):
     def __init__(self) -> None:
         self._settings = SimulatedSettings()
         self._requests = 0
+        self._last: SpeakRequest | None = None
         self._leaked: list[bytes] = []
 
     def load(self, settings: dict[str, Any]) -> LoadedEngine:
@@ -135,6 +138,7 @@ class SimulatedEngine(Engine):
         clock = control.clock = SetClock()
         started_at = time.monotonic()
         self._requests += 1
+        self._last = request
         if self._meant(self._settings.error_on_text, request):
             raise EngineError(
                 "told_to_fail", "The simulated engine was told to fail.", self._settings.error_blame
@@ -153,6 +157,11 @@ class SimulatedEngine(Engine):
             yield self._stamped(chunk) if self._settings.stamp_chunks else chunk
             if first_ms == 0:
                 self._misbehave(request)
+
+    def similarity(self) -> float | None:
+        if not self._settings.other_speaker_on_text or self._last is None:
+            return None
+        return 0.1 if self._meant(self._settings.other_speaker_on_text, self._last) else 0.8
 
     def stats(self) -> dict[str, Any]:
         return {**super().stats(), "requests": self._requests}

@@ -76,12 +76,17 @@ class Receipt:
     @property
     def speech_score(self) -> int | None:
         """The lowest score of what was delivered; None while nothing was looked at."""
-        scores = [
-            int(line.speech_check["score"])
-            for line in self.lines
-            if line.speech_check and line.state == AttemptState.SUCCEEDED
-        ]
-        return min(scores, default=None)
+        return min((int(check["score"]) for check in self._delivered_checks()), default=None)
+
+    @property
+    def similarity(self) -> float | None:
+        """The least likeness of what was delivered to the voice's reference; None where no engine could tell."""
+        known = [check.get("similarity") for check in self._delivered_checks()]
+        return min((float(each) for each in known if each is not None), default=None)
+
+    def _delivered_checks(self) -> list[dict[str, Any]]:
+        succeeded = [line.speech_check for line in self.lines if line.state == AttemptState.SUCCEEDED]
+        return [check for check in succeeded if check]
 
 
 def jobs_of(

@@ -19,6 +19,7 @@ from billing.selectors.prices import rate_for
 from billing.services import holds
 from billing.services.ledger import AlreadyPosted
 from tts import storage
+from tts.audio.speech_check import SpeechCheck
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import wakeups
 from tts.services.bind import release_slot
@@ -210,8 +211,11 @@ def fail_attempt(
     wakeups.wake_job(job_id=work.job.pk)
 
 
-def may_be_tried_again(work: Work) -> bool:
-    """Whether a fault of the platform in this attempt would be followed by another."""
+def may_be_tried_again(work: Work, check: SpeechCheck | None = None) -> bool:
+    """Whether a fault of the platform in this attempt would be followed by another. `check`: of speech that was found
+    bad; a likeness that is missing is tried for once more alone."""
+    if check is not None and check.is_another_speaker and _found_bad(work):
+        return False
     tries = Attempt.objects.filter(segment_id=work.segment.pk, started_at__isnull=False).count()
     return tries < MAX_ATTEMPTS
 
@@ -220,8 +224,12 @@ def seed_of(work: Work) -> int:
     """The seed to speak by: the job's, or another one for each time that the speech was found bad."""
     if work.attempt.attempt_number == 1:
         return work.job.seed
-    found_bad = Attempt.objects.filter(segment_id=work.segment.pk, error_code=SPEECH_REJECTED).count()
-    return (work.job.seed + SEED_STEP * found_bad) % SEEDS
+    return (work.job.seed + SEED_STEP * _found_bad(work)) % SEEDS
+
+
+def _found_bad(work: Work) -> int:
+    """How often the segment's speech was found bad before."""
+    return Attempt.objects.filter(segment_id=work.segment.pk, error_code=SPEECH_REJECTED).count()
 
 
 def abandon_attempt(*, attempt: Attempt, gpu_ms: int = 0) -> None:

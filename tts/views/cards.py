@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from tts.audio.formats import FORMATS
 from tts.audio.quality import Verdict
-from tts.audio.speech_check import CLIPPED, LONG_SILENCE, SILENT, TOO_LONG, TOO_SHORT
+from tts.audio.speech_check import CLIPPED, LONG_SILENCE, OTHER_SPEAKER, SILENT, TOO_LONG, TOO_SHORT
 from tts.engine.catalogue import PRESET_VOICES
 from tts.languages import language_name
 from tts.models import SynthesisJob, Voice, VoiceKind
@@ -178,6 +178,7 @@ FINDINGS: Final[dict[str, str | Promise]] = {
     TOO_SHORT: gettext_lazy("shorter than the text"),
     TOO_LONG: gettext_lazy("longer than the text"),
     CLIPPED: gettext_lazy("distorted"),
+    OTHER_SPEAKER: gettext_lazy("another speaker"),
     LONG_SILENCE: gettext_lazy("a long rest"),
 }
 

@@ -7,6 +7,7 @@ is always. Names:
 - llm_error: the model's thread breaks after `after` tokens; with `memory` as torch does when there is none left
 - never_stop: no stop token until the model's own limit · no_tokens: the stop token comes first
 - stop_early: after `after` tokens · nan, silent: of the audio · slow: `seconds` for each token
+- other_speaker: a voice that has little of the reference's
 - wedge: the thread makes no token and does not end · flow_error: the second half of the model breaks
 """
 

@@ -68,8 +68,11 @@ class CosyVoiceFrontEnd:
         return tokens, torch.tensor([tokens.shape[1]], dtype=torch.int32)
 
     def _extract_spk_embedding(self, prompt_wav):
-        speech = load_wav(prompt_wav, 16000)[0]
-        return torch.nn.functional.adaptive_avg_pool1d(speech.abs().reshape(1, -1), 192)
+        """(1, 192): how strong each of 192 bands is, about the mean: alike for like voices, whatever they say."""
+        power = torch.fft.rfft(load_wav(prompt_wav, 16000)[0]).abs().square().reshape(1, -1)
+        bands = torch.nn.functional.adaptive_avg_pool1d(power, 192)
+        bands = torch.log10(bands / bands.max() + 1e-5)
+        return (bands - bands.mean()).float()
 
     def _extract_speech_feat(self, prompt_wav):
         speech = load_wav(prompt_wav, 24000)[0]

@@ -69,7 +69,7 @@ class CosyVoice2Model:
         if entry["do"] == "flow_error":
             raise RuntimeError("the double was told to break")
         # In phase from the beginning, so that it matters not in how many parts it is made.
-        hertz = 100 + token[0].double() % 200 + embedding.double().mean() * 1000
+        hertz = 100 + token[0].double() % 200 + embedding.double().abs().mean() * 100
         phase = torch.cumsum(hertz.repeat_interleave(SAMPLES_PER_TOKEN) * 2 * np.pi / 24000, dim=0)
         wave = (0.3 * torch.sin(phase) * (1 + 0.2 * torch.sin(phase * 3))).float()
         if not finalize:
@@ -81,6 +81,8 @@ class CosyVoice2Model:
             wave = torch.nn.functional.interpolate(wave.reshape(1, 1, -1), size=count, mode="linear").reshape(
                 -1
             )
+        if entry["do"] == "other_speaker":
+            wave = wave * (-1.0) ** torch.arange(wave.shape[0])  # the spectrum upside down
         if entry["do"] == "nan":
             wave = wave * float("nan")
         return (wave * (0 if entry["do"] == "silent" else 1)).clamp(-0.99, 0.99).unsqueeze(0)
