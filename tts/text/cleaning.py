@@ -10,9 +10,10 @@ Cleaning twice changes nothing.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from tts.text.alignment import Edited
@@ -33,14 +34,14 @@ from tts.text.language import scripts_in
 from tts.text.limits import (
     MAX_JOB_CHARACTERS,
     MAX_MARKS_PER_CHARACTER,
-    MAX_RAW_CHARACTERS,
     MAX_UNSPOKEN_RUN,
+    RAW_FACTOR,
 )
 from tts.text.markup import without_markup
 from tts.text.ssml import SsmlFault
 
 # Line ends of every system, and the two old ones of printers, which PDFs and word processors leave behind.
-_LINE_END: Final = re.compile("\r\n|[\n\r\v\f\x85\u2028\u2029]")
+LINE_END: Final = re.compile("\r\n|[\n\r\v\f\x85\u2028\u2029]")
 _LINE_ENDS: Final = frozenset("\n\r\v\f\x85\u2028\u2029")
 _MARKER: Final = re.compile(r"<\|[^<>|]*\|>")
 _MARKER_ENDS: Final = re.compile(r"<\||\|>")
@@ -97,65 +98,117 @@ def clean_text(
         TextRefused: TextEmpty, TextUnspeakable, TextTooLong, TextControlCharacter, TextLoneSurrogate,
             AnnotationInvalid, SsmlInvalid, LanguageNotSupported (ScriptNotSupported where the text itself shows it).
     """
-    if language and supported_languages and language not in supported_languages:
-        raise LanguageNotSupported(supported_languages=supported_languages)
-    if len(raw) > MAX_RAW_CHARACTERS:
-        raise TextTooLong(characters=len(raw), limit=max_characters)
-    _refuse_broken_characters(raw)
-    text = _cleaned_text(raw)
-    if not has_speech(heard(text)):
-        raise TextUnspeakable if _has_visible(raw) else TextEmpty
-    if supported_languages:
-        _refuse_other_scripts(mask(raw), supported_languages)
+    check_request(
+        raw, supported_languages=supported_languages, language=language, max_characters=max_characters
+    )
+    text = clean_part(raw)
+    if not is_spoken(text):
+        raise nothing_to_say(raw)
+    refuse_other_scripts(raw, supported_languages)
     characters = counted_characters(text)
     if characters > max_characters:
         raise TextTooLong(characters=characters, limit=max_characters)
     return CleanText(text=text, characters=characters, scripts=scripts_in(mask(text)))
 
 
-def _cleaned_text(raw: str) -> str:
-    """The text without markup and without what is left out, until nothing changes any more.
+Place = Callable[[int, int], tuple[int, int]]
+"""Where characters of a part stand in the whole text that it is a part of."""
+
+
+def _itself(start: int, end: int) -> tuple[int, int]:
+    return start, end
+
+
+def check_request(
+    raw: str, *, supported_languages: Sequence[str], language: str, max_characters: int
+) -> None:
+    """Refuse what need not be looked at closer: an unknown language, far too much, what is no text.
+
+    Raises:
+        LanguageNotSupported, TextTooLong, TextControlCharacter, TextLoneSurrogate.
+    """
+    if language and supported_languages and language not in supported_languages:
+        raise LanguageNotSupported(supported_languages=supported_languages)
+    if len(raw) > RAW_FACTOR * max_characters:
+        raise TextTooLong(characters=len(raw), limit=max_characters)
+    _refuse_broken_characters(raw)
+
+
+def is_spoken(text: str) -> bool:
+    """Whether a cleaned text has anything to say."""
+    return has_speech(heard(text))
+
+
+def nothing_to_say(raw: str) -> TextUnspeakable | TextEmpty:
+    """The refusal of a text that has nothing to say."""
+    return TextUnspeakable() if _has_visible(raw) else TextEmpty()
+
+
+def clean_part(raw: str, place: Place = _itself) -> str:
+    """The text without markup and without what is left out, until nothing changes any more; "" where nothing stays.
 
     What one removal puts together the next round removes. Mistakes that come about only so have no place in what was
     sent; theirs is that in the text as it is then.
+
+    Raises:
+        AnnotationInvalid, SsmlInvalid: with their places in the whole text.
     """
     text = raw
     for _round in range(_MOST_ROUNDS):
         try:
             marked = without_markup(text)
         except SsmlFault as fault:
-            raise SsmlInvalid(fault=fault.fault, start=fault.start, end=fault.end) from fault
+            start, end = place(fault.start, fault.end)
+            raise SsmlInvalid(fault=fault.fault, start=start, end=end) from fault
         if found := mistakes(marked.text):
-            raise AnnotationInvalid(mistakes=[_placed(mistake, marked) for mistake in found])
-        cleaned = _cleaned(marked.text)
+            raise AnnotationInvalid(mistakes=[_placed(mistake, marked, place) for mistake in found])
+        cleaned = clean_line(marked.text)
         if cleaned == text:
             break
-        text = cleaned
+        text, place = cleaned, _itself
     return text
 
 
-def _placed(mistake: Mistake, marked: Edited) -> Mistake:
-    start, end = marked.source_span(mistake.start, mistake.end)
+def _placed(mistake: Mistake, marked: Edited, place: Place) -> Mistake:
+    start, end = place(*marked.source_span(mistake.start, mistake.end))
     return dataclasses.replace(mistake, start=start, end=end)
 
 
 def _refuse_broken_characters(raw: str) -> None:
+    # A text has few different characters: only where one of them is broken is its place looked for.
+    broken = {
+        character
+        for character in set(raw)
+        if unicodedata.category(character) in ("Cs", "Cc") and character not in _LINE_ENDS and character != "\t"
+    }
+    if not broken:
+        return
     for position, character in enumerate(raw):
-        category = unicodedata.category(character)
-        if category == "Cs":
-            raise TextLoneSurrogate(position=position)
-        if category == "Cc" and character not in _LINE_ENDS and character != "\t":
-            raise TextControlCharacter(position=position)
+        if character in broken:
+            is_half = unicodedata.category(character) == "Cs"
+            raise (TextLoneSurrogate if is_half else TextControlCharacter)(position=position)
 
 
-def _refuse_other_scripts(raw: str, supported_languages: Sequence[str]) -> None:
+def refuse_other_scripts(raw: str, supported_languages: Sequence[str], place: Place = _itself) -> None:
+    """Refuse letters that no supported language is written in; without any, every script passes.
+
+    Raises:
+        ScriptNotSupported: with the place of the first one in the whole text.
+    """
+    if not supported_languages:
+        return
     spoken = scripts_of_languages(supported_languages)
-    for position, character in enumerate(raw):
+    masked = mask(raw)
+    if scripts_in("".join(_kept(unicodedata.normalize("NFC", one)) for one in set(masked))) <= spoken:
+        return
+    for position, character in enumerate(masked):
         for kept in _kept(unicodedata.normalize("NFC", character)):
             script = script_of(kept)
             if script is not None and script not in spoken:
                 raise ScriptNotSupported(
-                    script=script, position=position, supported_languages=supported_languages
+                    script=script,
+                    position=place(position, position + 1)[0],
+                    supported_languages=supported_languages,
                 )
 
 
@@ -163,8 +216,9 @@ def _has_visible(raw: str) -> bool:
     return any(unicodedata.category(character)[0] not in "ZC" for character in raw)
 
 
-def _cleaned(raw: str) -> str:
-    text = _LINE_END.sub("\n", unicodedata.normalize("NFC", raw))
+def clean_line(raw: str) -> str:
+    """The text without what is left out or changed character by character; markup stays."""
+    text = LINE_END.sub("\n", unicodedata.normalize("NFC", raw))
     text = "".join(map(_kept, text))
     text = _without_markers(text)
     # Characters that were held apart by something invisible may compose now.
@@ -174,6 +228,7 @@ def _cleaned(raw: str) -> str:
     return _without_long_unspoken_runs(text).strip()
 
 
+@functools.lru_cache(maxsize=16_384)
 def _kept(character: str) -> str:
     """What stays of one character: itself, another form of it, a space in its place, or nothing."""
     if character.isascii():
@@ -208,21 +263,32 @@ def _without_markers(text: str) -> str:
 
 
 def _without_stacked_marks(text: str) -> str:
+    if not any(map(_is_mark, set(text))):
+        return text
     kept: list[str] = []
     marks = 0
     for character in text:
-        marks = marks + 1 if unicodedata.category(character)[0] == "M" else 0
+        marks = marks + 1 if _is_mark(character) else 0
         if marks <= MAX_MARKS_PER_CHARACTER:
             kept.append(character)
     return "".join(kept)
+
+
+@functools.lru_cache(maxsize=16_384)
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M"
+
+
+@functools.lru_cache(maxsize=16_384)
+def _is_part_of_word(character: str) -> bool:
+    return is_speakable(character) or _is_mark(character)
 
 
 def _without_long_unspoken_runs(text: str) -> str:
     kept: list[str] = []
     unspoken = 0
     for character in text:
-        speakable = is_speakable(character) or unicodedata.category(character)[0] == "M"
-        unspoken = 0 if speakable else unspoken + 1
+        unspoken = 0 if _is_part_of_word(character) else unspoken + 1
         if unspoken <= MAX_UNSPOKEN_RUN:
             kept.append(character)
     return "".join(kept)

@@ -56,13 +56,23 @@ _EMPHASIS: Final = (
 )
 
 
+def is_ssml_document(text: str) -> bool:
+    """Whether the text is to be read as SSML, well-formed or not."""
+    return _DOCUMENT.match(text) is not None
+
+
+def is_fence(line: str) -> bool:
+    """Whether a line opens or closes a block of code: what looks like a heading in one is none."""
+    return _FENCE.fullmatch(line) is not None
+
+
 def without_markup(text: str) -> Edited:
     """Return the text with its markup turned into annotations and pauses, or left out.
 
     Raises:
         SsmlFault: a document is not well-formed, or has a document type.
     """
-    if _DOCUMENT.match(text):
+    if is_ssml_document(text):
         return edit(text, ssml_edits(text, is_document=True))
     edits = ssml_edits(text, is_document=False) if "<" in text else []
     return edit(text, _markdown_edits(text, edits) if _may_be_markdown(text) else edits)
