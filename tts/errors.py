@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Final
+
 from django.utils.translation import gettext_lazy as _
 
 from portal.lib.errors import DomainError, NotFound
+
+# Of speakers, in one sentence.
+MOST_NAMES: Final = 8
 
 
 class VoiceNotFound(NotFound):
@@ -51,6 +57,32 @@ class AudioNotMade(DomainError):
         "The file could not be made in this format. Take another one, or write to us with the job's number. It "
         "costs nothing."
     )
+
+
+class SpeakerWithoutVoice(DomainError):
+    """`speakers`: their names, as the script spells them."""
+
+    code = "speaker_without_voice"
+    status = 400
+    field = "cast"
+    message = _(
+        "No voice is chosen for %(names)s. Choose one for every speaker of the script. Nothing was charged."
+    )
+
+    def __init__(self, *, speakers: Sequence[str]) -> None:
+        self.speakers = list(speakers)
+        shown = ", ".join(self.speakers[:MOST_NAMES]) + (" …" if len(self.speakers) > MOST_NAMES else "")
+        super().__init__(names=shown)
+
+    def details(self) -> dict[str, Any]:
+        """`speakers`: all of them."""
+        return {"speakers": self.speakers}
+
+
+class SubtitlesNotReady(DomainError):
+    code = "subtitles_not_ready"
+    status = 409
+    message = _("This job has no subtitles yet: they are there when it has ended and something was spoken.")
 
 
 class IdempotencyKeyReused(DomainError):

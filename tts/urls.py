@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from tts.views import history, jobs, media, studio, voices
+from tts.views import history, jobs, media, studio, subtitles, voices
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("studio/", studio.studio, name="studio"),
@@ -21,6 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("jobs/<uuid:job_id>/cancel/", jobs.job_cancel, name="job_cancel"),
     path("jobs/<uuid:job_id>/delete/", jobs.job_delete, name="job_delete"),
     path("jobs/<uuid:job_id>/audio", media.job_audio_page, name="job_audio_page"),
+    path("jobs/<uuid:job_id>/subtitles", subtitles.job_subtitles_page, name="job_subtitles_page"),
     path("jobs/<uuid:job_id>/events", media.job_events_page, name="job_events_page"),
     path("jobs/<uuid:job_id>/stream", media.job_stream_page, name="job_stream_page"),
 ]

@@ -41,4 +41,18 @@ JOB_EXAMPLES: Final = [
         },
         request_only=True,
     ),
+    OpenApiExample(
+        "a script",
+        value={
+            "voice_id": "7d2c1f0e-58d1-4c6e-9a52-0f0f5b7f4a11",
+            "text": "# The box\n\nNarrator: It was dark.\nAlice: Who is there?\nBob: Me.",
+            "mode": "script",
+            "cast": {
+                "Alice": "0b0c7c5e-1c1f-4f0e-8d8e-3f1a2b4c5d6e",
+                "Bob": "5d1f2a3b-9c8d-4e7f-a6b5-1c2d3e4f5a6b",
+            },
+            "job_class": "standard",
+        },
+        request_only=True,
+    ),
 ]

@@ -26,12 +26,10 @@ from tts.api.examples import JOB_EXAMPLES, TEXT_REFUSALS
 from tts.api.representations import (
     JobDetailSerializer,
     JobSerializer,
-    QuoteSerializer,
     job_detail_json,
     job_json,
-    quote_json,
 )
-from tts.api.serializers import JobFilterSerializer, NewJobSerializer, NewQuoteSerializer, validated
+from tts.api.serializers import JobFilterSerializer, NewJobSerializer, validated
 from tts.api.texts import TextProblemSerializer
 from tts.api.voices import NOT_MODIFIED, NOT_SATISFIABLE
 from tts.audio.formats import FORMATS, SAMPLE_RATES_HZ
@@ -54,6 +52,7 @@ from tts.errors import (
     NotOffered,
     QueueFull,
     SampleRateNotSupported,
+    SpeakerWithoutVoice,
     StorageFull,
     TextBlocked,
     VoiceNotFound,
@@ -61,7 +60,6 @@ from tts.errors import (
 from tts.selectors.jobs import job_of, jobs_of, receipt_of
 from tts.services.fair_share import place_of
 from tts.services.jobs import cancel_job, delete_job
-from tts.services.quoting import quote
 from tts.services.submit import JobRequest, submit_job
 from tts.views.media import job_audio_response, job_events_response, job_stream_response, wanted_form
 
@@ -160,6 +158,7 @@ class JobsView(ListView):
                 InstructionMissing,
                 InstructionsConflict,
                 InstructionTooLong,
+                SpeakerWithoutVoice,
                 IdempotencyKeyReused,
                 QueueFull,
                 JobTooLong,
@@ -291,20 +290,3 @@ class JobEventsView(ApiView):
     )
     def get(self, request: Request, job_id: uuid.UUID) -> HttpResponseBase:
         return job_events_response(request._request, job_of(require_workspace(request), job_id))
-
-
-class QuotesView(ApiView):
-    @extend_schema(
-        operation_id="quotes_create",
-        tags=["jobs"],
-        summary="Quote a text",
-        description="What a job would take and cost, without making it. Nothing is stored.",
-        request=NewQuoteSerializer,
-        responses={
-            200: QuoteSerializer,
-            **problems(*JSON_BODY, *TEXT_REFUSALS, VoiceNotFound, NoPrice, body=TextProblemSerializer),
-        },
-    )
-    def post(self, request: Request) -> Response:
-        form = validated(NewQuoteSerializer, request.data)
-        return Response(quote_json(quote(workspace=require_workspace(request), **form)))

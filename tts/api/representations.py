@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.urls import reverse
@@ -9,6 +10,7 @@ from rest_framework import serializers
 
 from billing.api.serializers import MoneySerializer, money
 from portal.lib.openapi import ProblemSerializer
+from tts.api.subtitles import ChapterSerializer
 from tts.audio.formats import FORMAT_CHOICES, FORMATS
 from tts.audio.quality import Verdict
 from tts.audio.report_json import report_as_json, stored_report
@@ -16,8 +18,8 @@ from tts.audio.speech_check import CLIPPED, LONG_SILENCE, OTHER_SPEAKER, SILENT,
 from tts.failures import failure_text
 from tts.models import Attempt, Segment, SynthesisJob, Voice, VoiceKind
 from tts.selectors.jobs import Receipt
+from tts.selectors.timeline import chapters_of, has_subtitles
 from tts.services.fair_share import Place
-from tts.services.quoting import Quote
 from tts.states import AttemptState, JobClass, JobState, SegmentState
 from tts.views.cards import voice_name
 
@@ -177,6 +179,9 @@ class SegmentSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
     characters = serializers.IntegerField()
     audio_ms = serializers.IntegerField()
+    voice_id = serializers.UUIDField()
+    speaker = serializers.CharField(help_text="By the name in the script; empty: the narrator.")
+    chapter = serializers.IntegerField(help_text="From 0; 0 where there are no chapters.")
     attempts = AttemptSerializer(many=True)
 
 
@@ -223,6 +228,15 @@ class ReceiptSerializer(serializers.Serializer[Any]):
 
 class JobDetailSerializer(JobSerializer):
     place = PlaceSerializer(allow_null=True, help_text="While it waits.")
+    cast = serializers.DictField(
+        child=serializers.UUIDField(),
+        help_text="The voice of each speaker of a script; empty for every other text.",
+    )
+    chapters = ChapterSerializer(many=True, help_text="Empty where the text has no titles.")
+    subtitles_url = serializers.CharField(
+        allow_null=True,
+        help_text="Subtitles and chapters, once there is audio; `format` is srt, vtt or chapters.",
+    )
     segments = SegmentSerializer(many=True)
     receipt = ReceiptSerializer()
     speech_similarity = serializers.FloatField(
@@ -232,21 +246,6 @@ class JobDetailSerializer(JobSerializer):
     speech_score = serializers.IntegerField(
         allow_null=True, help_text="The lowest score of what was delivered; null while there is none."
     )
-
-
-class QuoteSerializer(serializers.Serializer[Any]):
-    characters = serializers.IntegerField()
-    segments = serializers.ListField(child=serializers.CharField())
-    spoken = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="What is said for each segment: numbers, dates and signs in words. The price goes by `segments`.",
-    )
-    estimate_audio_ms = serializers.IntegerField()
-    estimate_gpu_ms = serializers.IntegerField()
-    estimate = MoneySerializer(help_text="What to expect.")
-    held_gpu_ms = serializers.IntegerField()
-    held = MoneySerializer(help_text="What would be set aside: the job never costs more.")
-    price_version = serializers.IntegerField()
 
 
 def voice_json(voice: Voice) -> dict[str, Any]:
@@ -323,17 +322,21 @@ def job_detail_json(job: SynthesisJob, *, place: Place | None, receipt: Receipt)
     return {
         **job_json(job),
         "place": vars(place) if place else None,
-        "segments": [_segment_json(segment) for segment in job.segments.all()],
+        "cast": job.cast,
+        "chapters": [asdict(chapter) for chapter in chapters_of(job)],
+        "subtitles_url": reverse("api_job_subtitles", args=[job.pk]) if has_subtitles(job) else None,
+        "segments": [_segment_json(job, segment) for segment in job.segments.all()],
         "receipt": _receipt_json(receipt),
         "speech_score": receipt.speech_score,
         "speech_similarity": receipt.similarity,
     }
 
 
-def _segment_json(segment: Segment) -> dict[str, Any]:
-    names = ("index", "part", "state", "text", "characters", "audio_ms")
+def _segment_json(job: SynthesisJob, segment: Segment) -> dict[str, Any]:
+    names = ("index", "part", "state", "text", "characters", "audio_ms", "speaker", "chapter")
     return {
         **{name: getattr(segment, name) for name in names},
+        "voice_id": segment.voice_id or job.voice_id,
         "attempts": [_attempt_json(attempt) for attempt in segment.attempts.all()],
     }
 
@@ -377,19 +380,4 @@ def _receipt_json(receipt: Receipt) -> dict[str, Any]:
         "gpu_second": money(receipt.gpu_second_micros, currency),
         "price_version": receipt.price_version,
         "lines": lines,
-    }
-
-
-def quote_json(quote: Quote) -> dict[str, Any]:
-    """The quote as QuoteSerializer describes it."""
-    return {
-        "characters": quote.characters,
-        "segments": quote.segments,
-        "spoken": quote.spoken,
-        "estimate_audio_ms": quote.estimate_audio_ms,
-        "estimate_gpu_ms": quote.estimate_gpu_ms,
-        "estimate": money(quote.estimate_micros, quote.currency),
-        "held_gpu_ms": quote.held_gpu_ms,
-        "held": money(quote.held_micros, quote.currency),
-        "price_version": quote.price_version,
     }

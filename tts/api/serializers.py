@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any, Final
 
 from django.utils.translation import gettext_lazy as _
@@ -30,9 +31,11 @@ from tts.forms import MAX_SEARCH_CHARACTERS, MAX_SEED, MAX_SPEED, MIN_SPEED
 from tts.languages import LANGUAGES
 from tts.models import VoiceKind
 from tts.services.instructions import INSTRUCT, PLAIN
+from tts.services.quoting import SCRIPT
 from tts.services.voices import MAX_NAME_CHARACTERS
 from tts.states import JobClass, JobState
 from tts.text.instructions import INSTRUCTIONS, MAX_FREE_CHARACTERS
+from tts.text.limits import MAX_JOB_CHARACTERS, MAX_LONG_JOB_CHARACTERS, MAX_SPEAKERS
 
 MAX_TRANSCRIPT_CHARACTERS: Final = 500
 LANGUAGE_CODES: Final = [language.code for language in LANGUAGES]
@@ -40,7 +43,11 @@ LANGUAGE_CODES: Final = [language.code for language in LANGUAGES]
 
 class NewQuoteSerializer(StrictSerializer):
     voice_id = StrictUUIDField(help_text="Of a voice of yours or a preset one.")
-    text = RawTextField(help_text="What is to be spoken. It is cut into segments at the ends of sentences.")
+    text = RawTextField(
+        help_text="What is to be spoken, cut into segments at the ends of sentences. At most "
+        f"{MAX_JOB_CHARACTERS:,} characters in the class interactive, {MAX_LONG_JOB_CHARACTERS:,} in the others. Lines "
+        "such as `# Title` or `第一章 开始` begin chapters."
+    )
     language = StrictCharField(
         required=False,
         allow_blank=True,
@@ -62,14 +69,31 @@ class NewQuoteSerializer(StrictSerializer):
         help_text="1 is as the voice speaks.",
     )
 
-
-class NewJobSerializer(NewQuoteSerializer):
     mode = StrictChoiceField(
-        choices=[(PLAIN, _("Plain text")), (INSTRUCT, _("With an instruction"))],
+        choices=[
+            (PLAIN, _("Plain text")),
+            (INSTRUCT, _("With an instruction")),
+            (SCRIPT, _("Script of several speakers")),
+        ],
         required=False,
         default=PLAIN,
-        help_text="How the text is read. With an instruction it is always instruct.",
+        help_text="How the text is read. With an instruction it is instruct, unless it is a script. In a script a line "
+        "that begins with a name and a colon begins what that speaker says.",
     )
+    cast = serializers.DictField(
+        child=StrictUUIDField(),
+        required=False,
+        help_text="For a script: the voice of each speaker, by the name in the text. The narrator and titles are "
+        "spoken by `voice_id`, and so is who is called 旁白 or Narrator and has no voice here.",
+    )
+
+    def validate_cast(self, cast: dict[str, uuid.UUID]) -> dict[str, uuid.UUID]:
+        if len(cast) > MAX_SPEAKERS:
+            raise serializers.ValidationError(_("At most %(limit)d speakers.") % {"limit": MAX_SPEAKERS})
+        return cast
+
+
+class NewJobSerializer(NewQuoteSerializer):
     instruction = StrictChoiceField(
         choices=[("", ""), *((key, one.english_name) for key, one in INSTRUCTIONS.items())],
         required=False,

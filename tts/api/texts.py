@@ -30,3 +30,8 @@ class TextProblemSerializer(ProblemSerializer):
     """Why a text is refused; with every mistake in its annotations, or the first in its SSML."""
 
     mistakes = AnnotationMistakeSerializer(many=True, required=False)
+    speakers = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Those without a voice, with `speaker_without_voice`.",
+    )

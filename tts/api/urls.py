@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from tts.api import jobs, voices
+from tts.api import jobs, quotes, subtitles, voices
 
 urlpatterns = [
     path("voices", voices.VoicesView.as_view(), name="api_voices"),
@@ -14,5 +14,6 @@ urlpatterns = [
     path("jobs/<uuid:job_id>/audio", jobs.JobAudioView.as_view(), name="api_job_audio"),
     path("jobs/<uuid:job_id>/stream", jobs.JobStreamView.as_view(), name="api_job_stream"),
     path("jobs/<uuid:job_id>/events", jobs.JobEventsView.as_view(), name="api_job_events"),
-    path("quotes", jobs.QuotesView.as_view(), name="api_quotes"),
+    path("jobs/<uuid:job_id>/subtitles", subtitles.JobSubtitlesView.as_view(), name="api_job_subtitles"),
+    path("quotes", quotes.QuotesView.as_view(), name="api_quotes"),
 ]

@@ -29,8 +29,8 @@ from tts.text.cleaning import (
     nothing_to_say,
     refuse_other_scripts,
 )
-from tts.text.errors import AnnotationInvalid, TextTooLong
-from tts.text.limits import MAX_JOB_CHARACTERS
+from tts.text.errors import AnnotationInvalid, TextTooManyParts, TooManySpeakers, too_long
+from tts.text.limits import MAX_JOB_CHARACTERS, MAX_JOB_SEGMENTS, MAX_SPEAKERS
 from tts.text.markup import is_fence, is_ssml_document
 
 # What one round puts together (emphasis around a title, an invisible sign before a name) the next one finds.
@@ -115,12 +115,15 @@ def read_text(
     """Return the passages of a text; the arguments are those of `clean_text`.
 
     Raises:
-        TextRefused: every refusal of `clean_text`, with places in the whole text as it was sent.
+        TextRefused: every refusal of `clean_text`, with places in the whole text as it was sent; TextTooManyParts,
+            TooManySpeakers.
     """
     check_request(
         raw, supported_languages=supported_languages, language=language, max_characters=max_characters
     )
     text, pieces = raw, _cut(raw, is_script)
+    if len(pieces) > 2 * MAX_JOB_SEGMENTS:  # every second one may be empty
+        raise TextTooManyParts(parts=len(pieces), limit=MAX_JOB_SEGMENTS)
     cleaned = _cleaned(text, pieces)
     for piece in pieces:
         refuse_other_scripts(piece.source(raw).text, supported_languages, piece.placed_in(raw))
@@ -135,8 +138,11 @@ def read_text(
     passages = _passages(cleaned)
     characters = sum(counted_characters(passage.text) for passage in passages)
     if characters > max_characters:
-        raise TextTooLong(characters=characters, limit=max_characters)
-    return ReadText(text=text, passages=passages, chapters=_chapters(passages), characters=characters)
+        raise too_long(characters=characters, limit=max_characters)
+    read = ReadText(text=text, passages=passages, chapters=_chapters(passages), characters=characters)
+    if len(read.speakers) > MAX_SPEAKERS:
+        raise TooManySpeakers(speakers=len(read.speakers), limit=MAX_SPEAKERS)
+    return read
 
 
 def _cut(text: str, is_script: bool) -> list[_Piece]:

@@ -1,4 +1,4 @@
-"""Subtitles from what was spoken when: SRT and WebVTT."""
+"""Subtitles from what was spoken when: SRT and WebVTT; chapters as WebVTT."""
 
 from __future__ import annotations
 
@@ -66,6 +66,15 @@ def vtt(parts: Iterable[SpokenPart]) -> str:
         voice = _escaped(" ".join(cue.speaker.split()))
         said = f"<v {voice}>{text}</v>" if voice else text
         blocks.append(f"{_time(cue.start_ms, '.')} --> {_time(cue.end_ms, '.')}\n{said}\n")
+    return "\n".join(blocks)
+
+
+def vtt_chapters(chapters: Iterable[SpokenPart]) -> str:
+    """Chapters as WebVTT, as a track of the kind "chapters" takes them: one cue for each, its text the title."""
+    blocks = ["WEBVTT\n"]
+    for chapter in chapters:
+        title = _escaped(" ".join(chapter.text.split()))
+        blocks.append(f"{_time(chapter.start_ms, '.')} --> {_time(chapter.end_ms, '.')}\n{title}\n")
     return "\n".join(blocks)
 
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tts.documents.subtitles import SpokenPart
 from tts.models import Segment, SynthesisJob
-from tts.states import SegmentState
+from tts.states import JOB_ENDED, SegmentState
 from tts.text.pauses import Joint, pause_after_ms
+from tts.text.shown import shown_text
 
 
 @dataclass(frozen=True)
@@ -83,3 +85,48 @@ def _joint(job: SynthesisJob, one: Segment, following: Segment) -> Joint:
         if chapter["title"] and chapter["first_index"] == one.index:
             return Joint.TITLE_ENDS
     return Joint.SAME if one.speaker == following.speaker else Joint.SPEAKER
+
+
+@dataclass(frozen=True)
+class PlacedChapter:
+    """A chapter and when it is heard; None where it was not spoken, or the job has not ended. `title` may be ""."""
+
+    title: str
+    first_index: int
+    start_ms: int | None
+    end_ms: int | None
+
+
+def has_subtitles(job: SynthesisJob) -> bool:
+    """Whether the job has ended with audio whose places are known."""
+    return job.state in JOB_ENDED and bool(job.audio_key)
+
+
+def chapters_of(job: SynthesisJob) -> list[PlacedChapter]:
+    """The job's chapters, each of which lasts until the next one begins; [] where its text has no titles."""
+    if not job.chapters:
+        return []
+    placed = timeline_of(job) if has_subtitles(job) else []
+    starts: dict[int, int] = {}
+    for segment in placed:
+        starts.setdefault(segment.index, segment.start_ms)
+    begins = [starts.get(chapter["first_index"]) for chapter in job.chapters]
+    end_ms = placed[-1].end_ms if placed else None
+    return [
+        PlacedChapter(
+            title=chapter["title"],
+            first_index=chapter["first_index"],
+            start_ms=start,
+            end_ms=None if start is None else end_ms if following is None else following,
+        )
+        for chapter, start, following in zip(job.chapters, begins, [*begins[1:], None], strict=True)
+    ]
+
+
+def spoken_parts(job: SynthesisJob) -> list[SpokenPart]:
+    """What subtitles show: each segment's text as people read it, when it is heard, and by whom it is said."""
+    return [
+        SpokenPart(shown, placed.start_ms, placed.end_ms, placed.speaker)
+        for placed in timeline_of(job)
+        if (shown := shown_text(placed.text))
+    ]

@@ -104,4 +104,5 @@ def repeat_request(job: SynthesisJob) -> JobRequest:
         response_format=job.response_format,
         sample_rate_hz=job.sample_rate_hz,
         loudness_lufs=job.loudness_lufs,
+        cast={name: uuid.UUID(voice_id) for name, voice_id in job.cast.items()},
     )

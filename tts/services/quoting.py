@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import functools
 import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from accounts.models import Workspace
 from billing.models import PriceVersion
 from billing.pricing import Rate, price_gpu_ms
 from billing.selectors.prices import current_price, highest_rate
+from tts.documents.passages import Passage, ReadText, read_text
+from tts.documents.scripts import NARRATOR
 from tts.engine.capabilities import needs_of
 from tts.errors import NotOffered
 from tts.models import Voice
 from tts.selectors.devices import device_classes_in_use
 from tts.selectors.engines import pool_offer
 from tts.selectors.voices import voice_of
+from tts.services.casting import voices_of_cast
+from tts.services.instructions import PLAIN
 from tts.text.annotations import counted_characters, silence_ms
-from tts.text.cleaning import clean_text
+from tts.text.errors import SpeechTooLong, TextTooManyParts
 from tts.text.estimate import estimate_audio_ms
 from tts.text.language import languages_of
+from tts.text.limits import (
+    FIRST_SEGMENT_MS,
+    MAX_JOB_AUDIO_MS,
+    MAX_JOB_SEGMENTS,
+    MAX_SEGMENT_MS,
+    PREFERRED_SEGMENT_MS,
+    max_job_characters,
+)
 from tts.text.segmentation import segment
 from tts.text.spoken import spoken_text
 
@@ -27,27 +43,62 @@ from tts.text.spoken import spoken_text
 HOLD_FACTOR = 4
 HOLD_BASE_GPU_MS = 3000
 
+# The mode of a text that is read as a script of several speakers.
+SCRIPT: Final = "script"
+HOUR_MS: Final = 3_600_000
+# What a column of milliseconds holds: 24 days.
+MAX_GPU_MS: Final = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class SegmentPlan:
-    """`spoken` is what the engine is given for `text`; price and limits go by `text`."""
+    """A segment as it will be stored. Price and limits go by `text`; `spoken` is what the engine is given for it."""
 
     text: str
-    spoken: str
+    voice: Voice
+    needs: list[str]
     characters: int
     estimate_gpu_ms: int
     held_gpu_ms: int
+    speaker: str = NARRATOR
+    chapter: int = 0
+    language: str = ""
+
+    @functools.cached_property
+    def spoken(self) -> str:
+        """Made when it is asked for: storing a job does not need it."""
+        return spoken_text(self.text, language=self.language, voice_language=self.voice.language)
+
+
+@dataclass(frozen=True)
+class QuotedSpeaker:
+    """A speaker of a script, and what is his. `voice` None: none is chosen, and the job would be refused."""
+
+    name: str
+    voice: Voice | None
+    characters: int
+    segment_count: int
+
+
+@dataclass(frozen=True)
+class QuotedChapter:
+    """`title` is "" where the text begins without one; `first_index` is the segment that the chapter begins with."""
+
+    title: str
+    first_index: int
 
 
 @dataclass(frozen=True)
 class Quote:
-    """`estimate_*` is what to expect, `held_*` what is set aside at most."""
+    """`estimate_*` is what to expect, `held_*` what is set aside at most. `needs`: of all segments together."""
 
     voice: Voice
     text: str
     language: str
     characters: int
     plan: list[SegmentPlan]
+    chapters: list[QuotedChapter]
+    speakers: list[QuotedSpeaker]
     needs: list[str]
     estimate_audio_ms: int
     estimate_gpu_ms: int
@@ -74,6 +125,10 @@ class Quote:
     def price_version(self) -> int:
         return self.price.number
 
+    @property
+    def speakers_without_voice(self) -> list[str]:
+        return [speaker.name for speaker in self.speakers if speaker.voice is None]
+
 
 def quote(
     *,
@@ -83,48 +138,71 @@ def quote(
     language: str = "",
     job_class: str = "interactive",
     speed: float = 1.0,
+    mode: str = PLAIN,
+    cast: Mapping[str, uuid.UUID] | None = None,
 ) -> Quote:
     """Check the request, cut it into segments, and price it. Stores nothing.
 
+    In the mode "script" the text's speakers are spoken by the voices of `cast`; a speaker without one is told in the
+    answer, and counted with the job's voice.
+
     Raises:
-        VoiceNotFound: no such voice for this workspace.
+        VoiceNotFound: no such voice for this workspace, the job's or one of the cast's.
         NotOffered: no device can speak this.
-        text_* and language_not_supported: see tts.text.errors.
+        text_* and the like: see tts.text.errors.
     """
     engine = pool_offer()
-    clean = clean_text(text, supported_languages=engine.languages, language=language)
+    read = read_text(
+        text,
+        is_script=mode == SCRIPT,
+        supported_languages=engine.languages,
+        language=language,
+        max_characters=max_job_characters(job_class),
+    )
     voice = voice_of(workspace, voice_id)
-    needs = needs_of(voice_kind=voice.kind, languages=languages_of(clean.text, asked=language))
-    if not engine.suits(needs):
+    voices = voices_of_cast(workspace, narrator=voice, speakers=read.speakers, cast=cast or {})
+    audio_ms = _audio_ms(read, speed)
+    languages = languages_of(read.spoken, asked=language)
+    planner = _Planner(
+        voices={NARRATOR: voice, **{name: voices.get(name, voice) for name in read.speakers}},
+        languages=languages,
+        language=language,
+        gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s,
+        speed=speed,
+    )
+    if not all(map(engine.suits, planner.needs.values())):
         raise NotOffered
-    plan = [
-        _plan(
-            part,
-            spoken_text(part, language=language, voice_language=voice.language),
-            gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s,
-            speed=speed,
-        )
-        for part in segment(clean.text)
-    ]
+    plan, chapters = planner.plan(read)
+    return Quote(
+        voice=voice,
+        text=read.text,
+        language=language,
+        characters=read.characters,
+        plan=plan,
+        chapters=chapters,
+        speakers=_speakers(read, plan, voices),
+        needs=sorted(set().union(*planner.needs.values())),
+        estimate_audio_ms=audio_ms,
+        **_sums(plan, job_class),
+    )
+
+
+def _sums(plan: Sequence[SegmentPlan], job_class: str) -> dict[str, Any]:
+    """What all of it takes and costs, at today's price. Raises TextTooManyParts for what no column holds."""
     price = current_price()
     rate = _rate(price, job_class)
     estimate_gpu_ms = sum(part.estimate_gpu_ms for part in plan)
     held_gpu_ms = sum(part.held_gpu_ms for part in plan)
-    return Quote(
-        voice=voice,
-        text=clean.text,
-        language=language,
-        characters=clean.characters,
-        plan=plan,
-        needs=needs,
-        estimate_audio_ms=round((estimate_audio_ms(clean.text) + silence_ms(clean.text)) / speed),
-        estimate_gpu_ms=estimate_gpu_ms,
-        estimate_micros=max(price.minimum_charge_micros, price_gpu_ms(gpu_ms=estimate_gpu_ms, rate=rate)),
-        held_gpu_ms=held_gpu_ms,
-        held_micros=max(price.minimum_charge_micros, price_gpu_ms(gpu_ms=held_gpu_ms, rate=rate)),
-        currency=rate.currency,
-        price=price,
-    )
+    if held_gpu_ms > MAX_GPU_MS:
+        raise TextTooManyParts(parts=len(plan), limit=len(plan) * MAX_GPU_MS // held_gpu_ms)
+    return {
+        "estimate_gpu_ms": estimate_gpu_ms,
+        "estimate_micros": max(price.minimum_charge_micros, price_gpu_ms(gpu_ms=estimate_gpu_ms, rate=rate)),
+        "held_gpu_ms": held_gpu_ms,
+        "held_micros": max(price.minimum_charge_micros, price_gpu_ms(gpu_ms=held_gpu_ms, rate=rate)),
+        "currency": rate.currency,
+        "price": price,
+    }
 
 
 def _rate(price: PriceVersion, job_class: str) -> Rate:
@@ -133,12 +211,79 @@ def _rate(price: PriceVersion, job_class: str) -> Rate:
     return highest_rate(price=price, job_class=job_class, device_classes=classes)
 
 
-def _plan(text: str, spoken: str, *, gpu_ms_per_audio_s: int, speed: float) -> SegmentPlan:
-    estimate = max(1, round(estimate_audio_ms(text) / speed * gpu_ms_per_audio_s / 1000))
-    return SegmentPlan(
-        text=text,
-        spoken=spoken,
-        characters=counted_characters(text),
-        estimate_gpu_ms=estimate,
-        held_gpu_ms=HOLD_BASE_GPU_MS + HOLD_FACTOR * estimate,
-    )
+def _audio_ms(read: ReadText, speed: float) -> int:
+    """How long it is expected to be. Raises SpeechTooLong where one file could not hold it."""
+    said = sum(estimate_audio_ms(passage.text) + silence_ms(passage.text) for passage in read.passages)
+    audio_ms = round(said / speed)
+    if audio_ms > MAX_JOB_AUDIO_MS:
+        raise SpeechTooLong(hours=audio_ms // HOUR_MS + 1, limit_hours=MAX_JOB_AUDIO_MS // HOUR_MS)
+    return audio_ms
+
+
+def _speakers(
+    read: ReadText, plan: Sequence[SegmentPlan], voices: Mapping[str, Voice]
+) -> list[QuotedSpeaker]:
+    characters, segments = Counter[str](), Counter[str]()
+    for part in plan:
+        characters[part.speaker] += part.characters
+        segments[part.speaker] += 1
+    return [QuotedSpeaker(name, voices.get(name), characters[name], segments[name]) for name in read.speakers]
+
+
+class _Planner:
+    """Cuts passages into segments, each with its voice, needs and limits."""
+
+    def __init__(
+        self,
+        *,
+        voices: Mapping[str, Voice],
+        languages: tuple[str, ...],
+        language: str,
+        gpu_ms_per_audio_s: int,
+        speed: float,
+    ) -> None:
+        self._voices = voices
+        self._language = language
+        self._gpu_ms_per_audio_s = gpu_ms_per_audio_s
+        self._speed = speed
+        self.needs = {
+            kind: needs_of(voice_kind=kind, languages=languages)
+            for kind in sorted({voice.kind for voice in voices.values()})
+        }
+
+    def plan(self, read: ReadText) -> tuple[list[SegmentPlan], list[QuotedChapter]]:
+        """The segments of all passages, and which one each chapter begins with. Raises TextTooManyParts."""
+        plan: list[SegmentPlan] = []
+        first_indexes: list[int] = []
+        for passage in read.passages:
+            first_indexes.append(len(plan))
+            plan += [self._planned(text, passage) for text in _cut(passage, is_first=not plan)]
+        if len(plan) > MAX_JOB_SEGMENTS:
+            raise TextTooManyParts(parts=len(plan), limit=MAX_JOB_SEGMENTS)
+        chapters = [
+            QuotedChapter(chapter.title, first_indexes[chapter.first_passage]) for chapter in read.chapters
+        ]
+        return plan, chapters
+
+    def _planned(self, text: str, passage: Passage) -> SegmentPlan:
+        voice = self._voices[passage.speaker]
+        audio_ms = estimate_audio_ms(text) / self._speed
+        estimate = max(1, round(audio_ms * self._gpu_ms_per_audio_s / 1000))
+        return SegmentPlan(
+            text=text,
+            voice=voice,
+            needs=self.needs[voice.kind],
+            characters=counted_characters(text),
+            estimate_gpu_ms=estimate,
+            held_gpu_ms=HOLD_BASE_GPU_MS + HOLD_FACTOR * estimate,
+            speaker=passage.speaker,
+            chapter=passage.chapter,
+            language=self._language,
+        )
+
+
+def _cut(passage: Passage, *, is_first: bool) -> list[str]:
+    """The passage's segments. A title is one; only what is heard first of all is kept short."""
+    if passage.is_title:
+        return segment(passage.text, preferred_ms=MAX_SEGMENT_MS, first_ms=MAX_SEGMENT_MS)
+    return segment(passage.text, first_ms=FIRST_SEGMENT_MS if is_first else PREFERRED_SEGMENT_MS)

@@ -9,7 +9,8 @@ import math
 import re
 import secrets
 import uuid
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
@@ -27,6 +28,7 @@ from tts.errors import (
     IdempotencyKeyReused,
     JobTooLong,
     QueueFull,
+    SpeakerWithoutVoice,
     TextBlocked,
 )
 from tts.models import Segment, SynthesisJob
@@ -40,7 +42,7 @@ from tts.services.instructions import (
     instruction_needs,
 )
 from tts.services.model_shares import drawn_engine
-from tts.services.quoting import Quote, quote
+from tts.services.quoting import SCRIPT, Quote, quote
 from tts.services.renditions import checked_rate
 from tts.services.stored import check_storage
 from tts.states import JOB_LIVE
@@ -56,7 +58,8 @@ KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
 class JobRequest:
     """What a customer asks for. `seed` None draws one; the one drawn is on the receipt. `instruction` is a key of
     tts.text.instructions, for the mode "instruct"; `instruction_text` the same in own words. `sample_rate_hz` None is
-    the format's own, `loudness_lufs` None the workspace's."""
+    the format's own, `loudness_lufs` None the workspace's. `cast` names the voices of a script's speakers, for the mode
+    "script"; all others are the job's."""
 
     voice_id: uuid.UUID
     text: str
@@ -70,6 +73,7 @@ class JobRequest:
     response_format: str = DEFAULT_FORMAT
     sample_rate_hz: int | None = None
     loudness_lufs: float | None = None
+    cast: Mapping[str, uuid.UUID] = field(default_factory=dict)
 
     def fingerprint(self) -> str:
         """SHA-256 of the request: tells a repeated request from another one under the same key."""
@@ -100,9 +104,8 @@ def submit_job(
     Raises:
         IdempotencyKeyReused, IdempotencyKeyInvalid, QueueFull, InsufficientCredit, BudgetReached, VoiceNotFound,
         WorkspaceSuspended, ModeNotSupported, FreeInstructionNotSupported, InstructionMissing, InstructionsConflict,
-        InstructionTooLong, TextBlocked, JobTooLong, DailyCharactersReached,
-        StorageFull, NotOffered, FormatUnknown, SampleRateNotSupported, and the refusals of tts.text.
-        Nothing was changed then.
+        InstructionTooLong, SpeakerWithoutVoice, TextBlocked, JobTooLong, DailyCharactersReached, StorageFull,
+        NotOffered, FormatUnknown, SampleRateNotSupported, and the refusals of tts.text. Nothing was changed then.
     """
     if workspace.suspended_at is not None:
         raise WorkspaceSuspended
@@ -112,15 +115,7 @@ def submit_job(
     if earlier := _earlier(workspace, idempotency_key, fingerprint):
         return Submission(job=earlier, created=False)
     request = _checked_wishes(request)
-    priced = quote(
-        workspace=workspace,
-        voice_id=request.voice_id,
-        text=request.text,
-        language=request.language,
-        job_class=request.job_class,
-        speed=request.speed,
-    )
-    _check_instruction(request, priced)
+    priced = _quoted(workspace, request)
     _check_length(workspace, priced)
     check_storage(workspace, adds_ms=priced.estimate_audio_ms)
     if is_any_blocked(part.text for part in priced.plan):
@@ -153,10 +148,23 @@ def _checked_wishes(request: JobRequest) -> JobRequest:
     return wanted
 
 
-def _check_instruction(request: JobRequest, priced: Quote) -> None:
+def _quoted(workspace: Workspace, request: JobRequest) -> Quote:
+    priced = quote(
+        workspace=workspace,
+        voice_id=request.voice_id,
+        text=request.text,
+        language=request.language,
+        job_class=request.job_class,
+        speed=request.speed,
+        mode=request.mode,
+        cast=request.cast,
+    )
+    if missing := priced.speakers_without_voice:
+        raise SpeakerWithoutVoice(speakers=missing)
     check_is_taken(
         instruction=request.instruction, instruction_text=request.instruction_text, needs=priced.needs
     )
+    return priced
 
 
 def _check_length(workspace: Workspace, priced: Quote) -> None:
@@ -174,6 +182,11 @@ def _earlier(workspace: Workspace, idempotency_key: str | None, fingerprint: str
     return job
 
 
+def _mode_of(request: JobRequest) -> str:
+    is_instructed = bool(request.instruction or request.instruction_text)
+    return INSTRUCT if is_instructed and request.mode != SCRIPT else request.mode
+
+
 def _build_job(
     workspace: Workspace, user: User | None, api_key: ApiKey | None, request: JobRequest, priced: Quote
 ) -> SynthesisJob:
@@ -183,10 +196,12 @@ def _build_job(
         created_by=user,
         api_key=api_key,
         job_class=request.job_class,
-        mode=INSTRUCT if request.instruction or request.instruction_text else request.mode,
+        mode=_mode_of(request),
         instruction=request.instruction,
         instruction_text=request.instruction_text,
         text=priced.text,
+        cast={speaker.name: str(speaker.voice.pk) for speaker in priced.speakers if speaker.voice},
+        chapters=[asdict(chapter) for chapter in priced.chapters],
         language=request.language,
         # 31 bits: every engine's random generator takes that much.
         seed=secrets.randbelow(2**31) if request.seed is None else request.seed,
@@ -206,13 +221,8 @@ def _build_job(
 def _store(job: SynthesisJob, priced: Quote) -> None:
     """Hold, job with the model that it draws, and segments. The hold comes first: its lock on the credit account makes
     the count below exact."""
-    needs = sorted(
-        {
-            *priced.needs,
-            *instruction_needs(instruction=job.instruction, instruction_text=job.instruction_text),
-        }
-    )
-    job.engine = drawn_engine(job_id=job.pk, needs=needs)
+    further = instruction_needs(instruction=job.instruction, instruction_text=job.instruction_text)
+    job.engine = drawn_engine(job_id=job.pk, needs={*priced.needs, *further})
     place_hold(
         workspace_id=job.workspace_id,
         job_id=job.pk,
@@ -233,9 +243,12 @@ def _store(job: SynthesisJob, priced: Quote) -> None:
                 workspace_id=job.workspace_id,
                 job_class=job.job_class,
                 index=index,
-                needs=needs,
+                needs=sorted({*part.needs, *further}),
                 engine=job.engine,
                 text=part.text,
+                voice=None if part.voice == job.voice else part.voice,
+                speaker=part.speaker,
+                chapter=part.chapter,
                 characters=part.characters,
                 estimate_gpu_ms=part.estimate_gpu_ms,
                 held_gpu_ms=part.held_gpu_ms,

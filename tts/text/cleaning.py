@@ -27,8 +27,8 @@ from tts.text.errors import (
     TextControlCharacter,
     TextEmpty,
     TextLoneSurrogate,
-    TextTooLong,
     TextUnspeakable,
+    too_long,
 )
 from tts.text.language import scripts_in
 from tts.text.limits import (
@@ -107,7 +107,7 @@ def clean_text(
     refuse_other_scripts(raw, supported_languages)
     characters = counted_characters(text)
     if characters > max_characters:
-        raise TextTooLong(characters=characters, limit=max_characters)
+        raise too_long(characters=characters, limit=max_characters)
     return CleanText(text=text, characters=characters, scripts=scripts_in(mask(text)))
 
 
@@ -130,7 +130,7 @@ def check_request(
     if language and supported_languages and language not in supported_languages:
         raise LanguageNotSupported(supported_languages=supported_languages)
     if len(raw) > RAW_FACTOR * max_characters:
-        raise TextTooLong(characters=len(raw), limit=max_characters)
+        raise too_long(characters=len(raw), limit=max_characters)
     _refuse_broken_characters(raw)
 
 
@@ -179,7 +179,9 @@ def _refuse_broken_characters(raw: str) -> None:
     broken = {
         character
         for character in set(raw)
-        if unicodedata.category(character) in ("Cs", "Cc") and character not in _LINE_ENDS and character != "\t"
+        if unicodedata.category(character) in ("Cs", "Cc")
+        and character not in _LINE_ENDS
+        and character != "\t"
     }
     if not broken:
         return

@@ -14,6 +14,7 @@ from tts.languages import language_name
 from tts.text.annotation_inventory import ARPABET, SOUNDS, SPANS
 from tts.text.annotations import Mistake, Problem
 from tts.text.characters import Script
+from tts.text.limits import MAX_JOB_CHARACTERS, MAX_LONG_JOB_CHARACTERS
 from tts.text.ssml import Fault
 
 SCRIPT_NAMES: dict[Script, str | Promise] = {
@@ -77,6 +78,50 @@ class TextTooLong(TextRefused):
 
     def __init__(self, *, characters: int, limit: int, **params: Any) -> None:
         super().__init__(characters=characters, limit=limit, **params)
+
+
+class TextTooLongToWaitFor(TextTooLong):
+    """Same code: in another class of urgency it may be as long."""
+
+    message = _(
+        "The text has %(characters)s characters; %(limit)s are allowed in the class Interactive. "
+        "Take Standard or Batch, which allow %(longest)s."
+    )
+
+    def __init__(self, *, characters: int, limit: int) -> None:
+        super().__init__(characters=characters, limit=limit, longest=MAX_LONG_JOB_CHARACTERS)
+
+
+def too_long(*, characters: int, limit: int) -> TextTooLong:
+    """The refusal of a text that has more characters than are allowed."""
+    if limit == MAX_JOB_CHARACTERS and characters <= MAX_LONG_JOB_CHARACTERS:
+        return TextTooLongToWaitFor(characters=characters, limit=limit)
+    return TextTooLong(characters=characters, limit=limit)
+
+
+class TextTooManyParts(TextRefused):
+    """Each turn and each piece that one device speaks is a part."""
+
+    code = "text_too_many_parts"
+    message = _("The text has %(parts)s parts; %(limit)s are allowed in one job. Split it into several jobs.")
+
+
+class SpeechTooLong(TextRefused):
+    """More than one file can hold."""
+
+    code = "speech_too_long"
+    message = _(
+        "This would become %(hours)s hours of speech; %(limit_hours)s are allowed in one job. "
+        "Split the text into several jobs."
+    )
+
+
+class TooManySpeakers(TextRefused):
+    code = "too_many_speakers"
+    message = _(
+        "The script has %(speakers)s speakers; %(limit)s are allowed. A name is what stands before a colon at the "
+        "beginning of a line."
+    )
 
 
 class _TextRefusedAt(TextRefused):

@@ -8,6 +8,7 @@ import shlex
 from django.conf import settings
 
 from tts.audio.formats import DEFAULT_FORMAT
+from tts.services.quoting import SCRIPT
 from tts.services.submit import JobRequest
 
 
@@ -19,6 +20,9 @@ def curl_command(request: JobRequest) -> str:
     body["job_class"] = str(request.job_class)
     if request.speed != 1.0:
         body["speed"] = request.speed
+    if request.mode == SCRIPT:
+        body["mode"] = SCRIPT
+        body["cast"] = {name: str(voice_id) for name, voice_id in request.cast.items()}
     if request.instruction:
         body["instruction"] = request.instruction
     if request.instruction_text:

@@ -1,0 +1,100 @@
+"""Quotes: what a text would take and cost, and what is found in it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.tenancy import require_workspace
+from billing.api.serializers import MoneySerializer, money
+from billing.errors import NoPrice
+from portal.lib.api_views import ApiView
+from portal.lib.openapi import JSON_BODY, problems
+from tts.api.examples import TEXT_REFUSALS
+from tts.api.serializers import NewQuoteSerializer, validated
+from tts.api.texts import TextProblemSerializer
+from tts.errors import NotOffered, VoiceNotFound
+from tts.services.quoting import Quote, quote
+
+
+class QuotedChapterSerializer(serializers.Serializer[Any]):
+    title = serializers.CharField(help_text="Empty where the text begins without one.")
+    first_index = serializers.IntegerField(help_text="The segment that it begins with.")
+
+
+class QuotedSpeakerSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="As the script spells it.")
+    voice_id = serializers.UUIDField(
+        allow_null=True, help_text="Null: `cast` has none for this speaker, and a job would be refused."
+    )
+    characters = serializers.IntegerField()
+    segment_count = serializers.IntegerField()
+
+
+class QuoteSerializer(serializers.Serializer[Any]):
+    characters = serializers.IntegerField()
+    segments = serializers.ListField(child=serializers.CharField())
+    spoken = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What is said for each segment: numbers, dates and signs in words. The price goes by `segments`.",
+    )
+    chapters = QuotedChapterSerializer(many=True, help_text="Empty where the text has no titles.")
+    speakers = QuotedSpeakerSerializer(
+        many=True,
+        help_text="Those with a name, of a script: what `cast` is to name. Empty for every other text.",
+    )
+    estimate_audio_ms = serializers.IntegerField()
+    estimate_gpu_ms = serializers.IntegerField()
+    estimate = MoneySerializer(help_text="What to expect.")
+    held_gpu_ms = serializers.IntegerField()
+    held = MoneySerializer(help_text="What would be set aside: the job never costs more.")
+    price_version = serializers.IntegerField()
+
+
+def quote_json(quote: Quote) -> dict[str, Any]:
+    """The quote as QuoteSerializer describes it."""
+    return {
+        "characters": quote.characters,
+        "segments": quote.segments,
+        "spoken": quote.spoken,
+        "chapters": [asdict(chapter) for chapter in quote.chapters],
+        "speakers": [
+            {
+                "name": speaker.name,
+                "voice_id": speaker.voice.pk if speaker.voice else None,
+                "characters": speaker.characters,
+                "segment_count": speaker.segment_count,
+            }
+            for speaker in quote.speakers
+        ],
+        "estimate_audio_ms": quote.estimate_audio_ms,
+        "estimate_gpu_ms": quote.estimate_gpu_ms,
+        "estimate": money(quote.estimate_micros, quote.currency),
+        "held_gpu_ms": quote.held_gpu_ms,
+        "held": money(quote.held_micros, quote.currency),
+        "price_version": quote.price_version,
+    }
+
+
+class QuotesView(ApiView):
+    @extend_schema(
+        operation_id="quotes_create",
+        tags=["jobs"],
+        summary="Quote a text",
+        description="What a job would take and cost, without making it. Nothing is stored.",
+        request=NewQuoteSerializer,
+        responses={
+            200: QuoteSerializer,
+            **problems(
+                *JSON_BODY, *TEXT_REFUSALS, VoiceNotFound, NotOffered, NoPrice, body=TextProblemSerializer
+            ),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        form = validated(NewQuoteSerializer, request.data)
+        return Response(quote_json(quote(workspace=require_workspace(request), **form)))
