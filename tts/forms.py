@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from tts.audio.formats import DEFAULT_FORMAT, FORMAT_CHOICES
 from tts.languages import LANGUAGES
 from tts.services.instructions import INSTRUCT, PLAIN
+from tts.services.quoting import SCRIPT
 from tts.states import JobClass, JobState
 from tts.text.instructions import INSTRUCTIONS, MAX_FREE_CHARACTERS
 
@@ -38,7 +39,7 @@ class RequestForm(forms.Form):
     voice = forms.UUIDField(label=_("Voice"), error_messages={"required": _("Choose a voice.")})
     mode = forms.ChoiceField(
         label=_("Reading"),
-        choices=[(PLAIN, _("Plain")), (INSTRUCT, _("Instruction"))],
+        choices=[(PLAIN, _("Plain")), (INSTRUCT, _("Instruction")), (SCRIPT, _("Script"))],
         required=False,
         initial=PLAIN,
     )

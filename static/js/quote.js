@@ -4,11 +4,14 @@ import { bind } from "./bind.js";
 
 function startCounter(output) {
   const field = document.getElementById(output.dataset.counterOf);
-  const limit = Number(output.dataset.limit);
+  // The class of urgency says how long a text may be.
+  const chosen = () => field.form?.querySelector("[data-text-limit]:checked")?.dataset;
   const show = () => {
+    const limit = Number(chosen()?.textLimit ?? output.dataset.limit);
+    const text = chosen()?.counterText ?? output.dataset.text;
     // Code points, as the server counts; a surrogate pair is one character.
     const count = [...field.value].length;
-    output.textContent = output.dataset.text.replace("{count}", count.toLocaleString(document.documentElement.lang));
+    output.textContent = text.replace("{count}", count.toLocaleString(document.documentElement.lang));
     output.dataset.tone = count > limit ? "bad" : count > limit * 0.9 ? "warn" : "";
     field.setAttribute("aria-invalid", String(count > limit || field.dataset.refused === "true"));
   };
@@ -16,6 +19,7 @@ function startCounter(output) {
     delete field.dataset.refused;
     show();
   });
+  field.form?.addEventListener("change", show);
   show();
 }
 

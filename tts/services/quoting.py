@@ -46,6 +46,7 @@ HOLD_BASE_GPU_MS = 3000
 # The mode of a text that is read as a script of several speakers.
 SCRIPT: Final = "script"
 HOUR_MS: Final = 3_600_000
+PREVIEW_SEGMENTS: Final = 60
 # What a column of milliseconds holds: 24 days.
 MAX_GPU_MS: Final = 2**31 - 1
 
@@ -117,9 +118,19 @@ class Quote:
         return [part.spoken for part in self.plan]
 
     @property
+    def preview(self) -> list[SegmentPlan]:
+        """What a page shows of the plan: of a book its beginning."""
+        return self.plan[:PREVIEW_SEGMENTS]
+
+    @property
+    def further_count(self) -> int:
+        """How many segments come after the preview."""
+        return len(self.plan) - len(self.preview)
+
+    @property
     def is_spoken_as_written(self) -> bool:
-        """Whether nothing of the text is said otherwise than it is written."""
-        return all(part.spoken == part.text for part in self.plan)
+        """Whether nothing of the preview is said otherwise than it is written."""
+        return all(part.spoken == part.text for part in self.preview)
 
     @property
     def price_version(self) -> int:

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.tenancy import require_workspace
 from tts.errors import JobAlreadyEnded
 from tts.selectors.jobs import job_of, receipt_of
+from tts.selectors.timeline import chapters_of, has_subtitles
 from tts.services.jobs import cancel_job, delete_job, repeat_request
 from tts.views.cards import attempt_rows, output_text, text_start
 from tts.views.curl import curl_command
@@ -39,6 +40,8 @@ def job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
         receipt = receipt_of(found)
         context |= {
             "receipt": receipt,
+            "chapters": chapters_of(found),
+            "has_subtitles": has_subtitles(found),
             "released_micros": receipt.held_micros - receipt.amount_micros,
             "attempts": attempt_rows(receipt),
             "curl": curl_command(repeat_request(found)),

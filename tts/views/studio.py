@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -28,15 +28,16 @@ from tts.selectors.jobs import job_of, jobs_of
 from tts.selectors.voices import preset_voices, voices_of
 from tts.services.instructions import INSTRUCT, PLAIN, check_is_taken, check_wording
 from tts.services.jobs import repeat_request
-from tts.services.quoting import quote
+from tts.services.quoting import SCRIPT, quote
 from tts.services.submit import JobRequest, Submission, submit_job
 from tts.states import JOB_LIVE, JobClass
 from tts.text.instructions import clean_free_instruction
-from tts.text.limits import MAX_JOB_CHARACTERS
+from tts.text.limits import max_job_characters
 from tts.views.cards import VoiceCard, voice_cards
 from tts.views.curl import curl_command
 from tts.views.instruction_choices import instruction_offer
 from tts.views.live import live_context
+from tts.views.script_cast import cast_rows, posted_cast
 from tts.views.text_faults import text_faults
 
 
@@ -47,6 +48,7 @@ class ClassChoice:
     value: str
     label: str | Promise
     gpu_second_micros: int
+    text_limit: int
 
 
 @login_required
@@ -65,7 +67,7 @@ def studio(request: HttpRequest) -> HttpResponse:
 def quote_page(request: HttpRequest) -> HttpResponse:
     """The price of what stands in the form now, as a part of the page. Refusals are an answer too."""
     workspace = require_workspace(request)
-    context = _quote_context(workspace, RequestForm(request.POST))
+    context = _quote_context(workspace, RequestForm(request.POST), _voices(workspace))
     return render(request, "tts/_quote_answer.html", context)
 
 
@@ -94,7 +96,8 @@ def _answer_form(request: HttpRequest, workspace: Workspace) -> HttpResponse:
     if not form.is_valid():
         return _page(request, workspace, form=form, job=None, status=400)
     try:
-        submission = _submit(request, workspace, _request_of(form), token=form.cleaned_data["token"])
+        wanted = _request_of(form, posted_cast(request.POST, _voices(workspace)))
+        submission = _submit(request, workspace, wanted, token=form.cleaned_data["token"])
     except DomainError as error:
         # Shown beside the form, which keeps what was typed; a page of its own would lose it.
         return _page(request, workspace, form=form, job=None, error=error, status=error.status)
@@ -119,7 +122,7 @@ def _submit(
     )
 
 
-def _request_of(form: RequestForm) -> JobRequest:
+def _request_of(form: RequestForm, cast: dict[str, uuid.UUID]) -> JobRequest:
     data = form.cleaned_data
     is_instructed = data["mode"] == INSTRUCT
     return JobRequest(
@@ -134,6 +137,7 @@ def _request_of(form: RequestForm) -> JobRequest:
         # What was chosen under another mode stays in the form and is not asked for.
         instruction=data["instruction"] if is_instructed else "",
         instruction_text=clean_free_instruction(data["instruction_text"]) if is_instructed else "",
+        cast=cast if data["mode"] == SCRIPT else {},
     )
 
 
@@ -172,7 +176,7 @@ def _initial(request: HttpRequest, workspace: Workspace, job: SynthesisJob | Non
     return initial | {"voice": request.GET.get("voice") or (last.voice_id if last else None)}
 
 
-def _quote_context(workspace: Workspace, form: RequestForm) -> dict[str, Any]:
+def _quote_context(workspace: Workspace, form: RequestForm, voices: list[VoiceCard]) -> dict[str, Any]:
     balance = balance_of(workspace.pk)
     context: dict[str, Any] = {"balance": balance, "quote": None, "refusal": "", "form_errors": []}
     if not form.data.get("text", "").strip():
@@ -180,7 +184,8 @@ def _quote_context(workspace: Workspace, form: RequestForm) -> dict[str, Any]:
     if not form.is_valid():
         context["form_errors"] = [error for errors in form.errors.values() for error in errors]
         return context
-    wanted = _request_of(form)
+    chosen = posted_cast(form.data, voices)
+    wanted = _request_of(form, chosen)
     try:
         priced = quote(
             workspace=workspace,
@@ -189,6 +194,8 @@ def _quote_context(workspace: Workspace, form: RequestForm) -> dict[str, Any]:
             language=wanted.language,
             job_class=wanted.job_class,
             speed=wanted.speed,
+            mode=wanted.mode,
+            cast=wanted.cast,
         )
         # Nothing chosen yet is no mistake of somebody who still chooses.
         check_wording(mode=PLAIN, instruction=wanted.instruction, instruction_text=wanted.instruction_text)
@@ -197,11 +204,38 @@ def _quote_context(workspace: Workspace, form: RequestForm) -> dict[str, Any]:
         )
     except DomainError as error:
         return context | {"refusal": error.text(), "faults": text_faults(error, wanted.text)}
+    rows = cast_rows(priced.speakers, chosen=chosen, narrator_id=wanted.voice_id, voices=voices)
+    wanted = replace(wanted, cast={row.name: row.voice_id for row in rows})
     return context | {
         "quote": priced,
+        "is_script": wanted.mode == SCRIPT,
+        "voices": voices,
+        "cast_rows": rows,
         "curl": curl_command(wanted),
         "is_affordable": priced.held_micros <= balance.available_micros,
     }
+
+
+def _priced_form(
+    request: HttpRequest, form: StudioForm, job: SynthesisJob | None, *, priced: bool
+) -> RequestForm:
+    """What the page's price is of: nothing, unless it was asked for, or the speakers of a script are to be shown."""
+    if priced or (request.method == "POST" and form["mode"].value() == SCRIPT):
+        return RequestForm(request.POST)
+    if job is not None and job.mode == SCRIPT:
+        return RequestForm(_form_data(job))
+    return RequestForm({})
+
+
+def _form_data(job: SynthesisJob) -> QueryDict:
+    """A script's job as its form would be sent."""
+    data = QueryDict(mutable=True)
+    for name in ("text", "job_class", "language", "speed", "response_format", "mode"):
+        data[name] = str(getattr(job, name))
+    data["voice"] = str(job.voice_id)
+    data.setlist("speaker", list(job.cast))
+    data.setlist("speaker_voice", list(job.cast.values()))
+    return data
 
 
 def _voices(workspace: Workspace) -> list[VoiceCard]:
@@ -215,6 +249,7 @@ def _classes() -> list[ClassChoice]:
             value=job_class.value,
             label=job_class.label,
             gpu_second_micros=rate_for(price=price, job_class=job_class.value).gpu_second_micros,
+            text_limit=max_job_characters(job_class.value),
         )
         for job_class in JobClass
     ]
@@ -241,11 +276,11 @@ def _page(
         "has_own_voices": any(not voice.is_preset for voice in voices),
         "classes": _classes(),
         "instructions": instruction_offer(),
-        "text_limit": MAX_JOB_CHARACTERS,
+        "text_limit": max_job_characters(str(form["job_class"].value() or JobClass.INTERACTIVE)),
         "speed_limits": (MIN_SPEED, MAX_SPEED),
         "seed_limit": MAX_SEED,
         "error": error,
-        **_quote_context(workspace, RequestForm(request.POST) if priced else RequestForm({})),
+        **_quote_context(workspace, _priced_form(request, form, job, priced=priced), voices),
     }
     if job is not None:
         context |= live_context(job, cancel_next=_address_of(job))
