@@ -43,7 +43,6 @@ def cast_in(page: str) -> list[tuple[str, str]]:
     return re.findall(pattern, page, re.DOTALL)
 
 
-
 def rows() -> tuple[int, int, object]:
     return SynthesisJob.objects.count(), Segment.objects.count(), all_books()
 
