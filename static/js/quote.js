@@ -28,7 +28,7 @@ const opened = new Set();
 document.addEventListener(
   "toggle",
   (event) => {
-    if (!event.target.matches("#quote-extra details")) return;
+    if (!event.target.matches("#quote-extra details[id]")) return;
     if (event.target.open) opened.add(event.target.id);
     else if (event.target.isConnected) opened.delete(event.target.id);
   },
@@ -36,6 +36,6 @@ document.addEventListener(
 );
 
 bind("[data-counter-of]", startCounter);
-bind("#quote-extra details", (details) => {
+bind("#quote-extra details[id]", (details) => {
   details.open = opened.has(details.id);
 });

@@ -29,7 +29,7 @@ def answer(client: Client, voice: Voice, text: str, language: str = "en") -> str
 
 def test_the_spoken_text_stands_beside_the_price(alice_client: Client, alices_voice: Voice) -> None:
     page = answer(alice_client, alices_voice, "It rose 12.5%.")
-    assert '<p class="small">It rose twelve point five percent.</p>' in page
+    assert '<div class="small spoken">It rose twelve point five percent.</div>' in page
     assert "What will be spoken" in page
     assert "What will be spoken" not in answer(alice_client, alices_voice, "It rose a little.")
 

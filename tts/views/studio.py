@@ -38,6 +38,7 @@ from tts.views.curl import curl_command
 from tts.views.instruction_choices import instruction_offer
 from tts.views.live import live_context
 from tts.views.script_cast import cast_rows, posted_cast
+from tts.views.spoken_preview import spoken_preview
 from tts.views.text_faults import text_faults
 
 
@@ -211,6 +212,7 @@ def _quote_context(workspace: Workspace, form: RequestForm, voices: list[VoiceCa
         "is_script": wanted.mode == SCRIPT,
         "voices": voices,
         "cast_rows": rows,
+        "preview": spoken_preview(wanted.text, priced),
         "curl": curl_command(wanted),
         "is_affordable": priced.held_micros <= balance.available_micros,
     }
