@@ -47,6 +47,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "portal.lib.http.RequestIdMiddleware",
     "portal.logs.middleware.RequestLogMiddleware",
+    "portal.lib.opening.OneStreamAtATimeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

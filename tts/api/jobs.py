@@ -57,7 +57,7 @@ from tts.errors import (
     TextBlocked,
     VoiceNotFound,
 )
-from tts.selectors.jobs import job_of, jobs_of, receipt_of
+from tts.selectors.jobs import followed_job_of, job_of, jobs_of, receipt_of
 from tts.services.fair_share import place_of
 from tts.services.jobs import cancel_job, delete_job
 from tts.services.submit import JobRequest, submit_job
@@ -270,7 +270,7 @@ class JobStreamView(ApiView):
     )
     def get(self, request: Request, job_id: uuid.UUID) -> HttpResponseBase:
         cancel_on_close = request.query_params.get("cancel_on_close", "").lower() in ("1", "true")
-        job = job_of(require_workspace(request), job_id)
+        job = followed_job_of(require_workspace(request), job_id)
         return job_stream_response(request._request, job, cancel_on_close=cancel_on_close)
 
 
@@ -289,4 +289,4 @@ class JobEventsView(ApiView):
         },
     )
     def get(self, request: Request, job_id: uuid.UUID) -> HttpResponseBase:
-        return job_events_response(request._request, job_of(require_workspace(request), job_id))
+        return job_events_response(request._request, followed_job_of(require_workspace(request), job_id))

@@ -119,6 +119,20 @@ def job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
     return job
 
 
+def followed_job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
+    """The job with no more than whoever follows it needs; the rest is read when it is asked for.
+
+    Raises JobNotFound for another workspace's id, or none.
+    """
+    jobs = owned_by(SynthesisJob.objects.filter(deleted_at__isnull=True), workspace)
+    job = (
+        jobs.filter(pk=job_id).only("workspace_id", "state", "audio_key", "language", "speed", "chapters")
+    ).first()
+    if job is None:
+        raise JobNotFound
+    return job
+
+
 def receipt_of(job: SynthesisJob) -> Receipt:
     """The job's receipt as it stands now; final once the job has ended."""
     rows = (

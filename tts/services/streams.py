@@ -7,35 +7,34 @@ and may be emptied at any moment: a follower then only notices a second later.
 from __future__ import annotations
 
 import json
-import logging
 import time
 import uuid
+import wave
 from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Final
 
-import redis
 from django.db import close_old_connections, connection
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
-from portal.lib.queues import redis_connection
 from tts import storage
-from tts.audio.wav import read_wav, silence
+from tts.audio.wav import SAMPLE_BYTES, silence
 from tts.failures import failure_text
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.selectors.timeline import pause_between_ms
 from tts.services import wakeups
 from tts.services.attempts import SPEECH_REJECTED
 from tts.services.fair_share import place_of
+from tts.services.tails import BEGINNING, TAILS, Tail
 from tts.states import JOB_ENDED, JobState, SegmentState
 
-logger = logging.getLogger(__name__)
-LOOK_AGAIN_MS = 1000
 HEARTBEAT_SECONDS = 10.0
 # Behind every part of a segment: nothing more of it is looked for.
 LAST_PART = 32_767
 # Kokoro and CosyVoice 2 and 3 all speak at this rate; the canonical clips have it too.
 SAMPLE_RATE_HZ = 24_000
+FILE_BLOCK_SAMPLES: Final = 65_536
 
 
 @dataclass(frozen=True)
@@ -52,18 +51,10 @@ def _let_go_of_database() -> None:
         connection.close()
 
 
-Entries = list[tuple[bytes, dict[bytes, bytes]]]
-
-
-def _wait(keys: dict[str, str]) -> dict[str, Entries]:
-    """Wait up to a second for something new in these streams; empty when there was nothing, or no Redis."""
-    try:
-        reply = redis_connection().xread(cast(Any, keys), block=LOOK_AGAIN_MS, count=64)
-    except redis.RedisError as error:
-        logger.warning("follow_without_redis", extra={"error": type(error).__name__})
-        time.sleep(LOOK_AGAIN_MS / 1000)
-        return {}
-    return {key.decode(): entries for key, entries in cast("list[tuple[bytes, Entries]]", reply)}
+def _hints_of(job: SynthesisJob) -> AbstractContextManager[Tail]:
+    """The hints from now on: what was before is in the database, which is looked at after this."""
+    key = wakeups.job_key(job.pk)
+    return TAILS.follow(key, after=TAILS.last_of(key))
 
 
 def job_events(job: SynthesisJob, *, after: str = "0") -> Iterator[JobEvent]:
@@ -73,29 +64,27 @@ def job_events(job: SynthesisJob, *, after: str = "0") -> Iterator[JobEvent]:
     nothing by starting from the present. Kinds: queued, running, segment, first_audio, succeeded, failed, canceled,
     and `heartbeat` every 10 s, so that a connection that is gone is noticed.
     """
-    key, last_hint = wakeups.job_key(job.pk), "0"
     told: dict[str, str] = {}
     number = int(after) if after.isdigit() else 0
     spoke_at = time.monotonic()
-    while True:
-        ended = False
-        for kind, name, data in _snapshot(job.pk):
-            ended = ended or kind in JOB_ENDED
-            content = json.dumps(data, sort_keys=True, default=str)
-            if told.get(name) != content:
-                told[name] = content
-                number += 1
+    with _hints_of(job) as hints:
+        while True:
+            ended = False
+            for kind, name, data in _snapshot(job.pk):
+                ended = ended or kind in JOB_ENDED
+                content = json.dumps(data, sort_keys=True, default=str)
+                if told.get(name) != content:
+                    told[name] = content
+                    number += 1
+                    spoke_at = time.monotonic()
+                    yield JobEvent(id=str(number), kind=kind, data=data)
+            if ended:
+                return
+            if time.monotonic() - spoke_at >= HEARTBEAT_SECONDS:
                 spoke_at = time.monotonic()
-                yield JobEvent(id=str(number), kind=kind, data=data)
-        if ended:
-            return
-        if time.monotonic() - spoke_at >= HEARTBEAT_SECONDS:
-            spoke_at = time.monotonic()
-            yield JobEvent(id=str(number), kind="heartbeat")
-        _let_go_of_database()
-        entries = _wait({key: last_hint}).get(key)
-        if entries:
-            last_hint = entries[-1][0].decode()
+                yield JobEvent(id=str(number), kind="heartbeat")
+            _let_go_of_database()
+            hints.wait()
 
 
 def _snapshot(job_id: uuid.UUID) -> list[tuple[str, str, dict[str, Any]]]:
@@ -142,7 +131,23 @@ def _ending(job: SynthesisJob) -> dict[str, Any]:
     return ending
 
 
-def job_audio(job: SynthesisJob) -> Iterator[bytes]:
+@dataclass(frozen=True)
+class Look:
+    """How things stand with one segment; `attempt_id` while it is spoken. `hint`: the newest hint before that."""
+
+    segment: Segment
+    attempt_id: uuid.UUID | None
+    hint: bytes = BEGINNING
+
+
+def first_look(job: SynthesisJob) -> Look | None:
+    """Where a listener begins. Whoever looks before it sends the first byte sends the second one sooner."""
+    hint = TAILS.last_of(wakeups.job_key(job.pk))
+    segment = _segment_after(job, -1, 0)
+    return Look(segment, _running_attempt(segment), hint) if segment is not None else None
+
+
+def job_audio(job: SynthesisJob, *, first: Look | None = None) -> Generator[bytes]:
     """The job's audio as PCM (24 kHz, mono, signed 16-bit little-endian), in order, while it is made.
 
     Ends with the job. Speech that was found bad after it was heard is not said again; the file has what was spoken
@@ -150,79 +155,111 @@ def job_audio(job: SynthesisJob) -> Iterator[bytes]:
     settings and seed), and the stream goes on where it stopped. While nothing is made, an empty chunk comes about
     every second, so that whoever sends them can look whether anybody still listens.
     """
-    segment = _segment_after(job, -1, 0)
-    while segment is not None:
-        spoken = yield from _segment_audio(job, segment.index, segment.part)
-        if spoken is None:
-            return
-        # Looked for only now: a segment that let urgent work pass has become two meanwhile.
-        segment = _segment_after(job, spoken.index, spoken.part)
-        pause_ms = pause_between_ms(job, spoken, segment) if segment is not None else 0
-        if pause_ms:
-            yield silence(duration_ms=pause_ms, sample_rate_hz=SAMPLE_RATE_HZ)
+    look = first or first_look(job)
+    if look is None:
+        return
+    with TAILS.follow(wakeups.job_key(job.pk), after=look.hint) as hints:
+        while look is not None:
+            spoken = yield from _segment_audio(job, look, hints)
+            if spoken is None:
+                return
+            # Looked for only now: a segment that let urgent work pass has become two meanwhile.
+            segment = _segment_after(job, spoken.index, spoken.part)
+            look = Look(segment, _running_attempt(segment)) if segment is not None else None
+            pause_ms = pause_between_ms(job, spoken, segment) if segment is not None else 0
+            if pause_ms:
+                yield silence(duration_ms=pause_ms, sample_rate_hz=SAMPLE_RATE_HZ)
 
 
 def _segment_after(job: SynthesisJob, index: int, part: int) -> Segment | None:
     later = Q(index__gt=index) | Q(index=index, part__gt=part)
-    return Segment.objects.filter(later, job_id=job.pk).order_by("index", "part").first()
+    return _segments().filter(later, job_id=job.pk).order_by("index", "part").first()
 
 
-def _segment_audio(job: SynthesisJob, index: int, part: int) -> Generator[bytes, None, Segment | None]:
+def _segments() -> QuerySet[Segment]:
+    """Without what no listener needs: a long query is what costs most where many listen."""
+    return Segment.objects.only(
+        "job_id", "index", "part", "state", "attempt_number", "text", "audio_key", "speaker", "chapter"
+    )
+
+
+def _running_attempt(segment: Segment) -> uuid.UUID | None:
+    if segment.state != SegmentState.RUNNING:
+        return None
+    found = Attempt.objects.filter(segment=segment, attempt_number=segment.attempt_number)
+    return found.values_list("pk", flat=True).first()
+
+
+def _looked_again(look: Look) -> Look:
+    segment = _segments().get(pk=look.segment.pk)
+    return Look(segment, _running_attempt(segment))
+
+
+def _segment_audio(job: SynthesisJob, look: Look, hints: Tail) -> Generator[bytes, None, Segment | None]:
     """One segment's PCM; returns it as it was spoken (None: the job ended first)."""
     sent = 0
     heard: uuid.UUID | None = None
-    hint_key, last_hint = wakeups.job_key(job.pk), "0"
-    while True:
-        segment = Segment.objects.get(job_id=job.pk, index=index, part=part)
-        attempt = (
-            Attempt.objects.filter(segment=segment, attempt_number=segment.attempt_number).first()
-            if segment.state == SegmentState.RUNNING
-            else None
-        )
-        if heard is not None and (attempt is None or attempt.pk != heard) and _was_rejected(heard):
-            # All of it was heard before it was found bad. What another seed makes of it does not go on from there.
-            segment.part = LAST_PART
-            return segment
-        _let_go_of_database()
-        if segment.state == SegmentState.SUCCEEDED:
-            pcm = read_wav(storage.read(segment.audio_key)).pcm if segment.audio_key else b""
-            if len(pcm) > sent:
-                yield pcm[sent:]
-            return segment
-        if segment.state in (SegmentState.FAILED, SegmentState.CANCELED):
-            return None
-        if attempt is not None:
-            sent = yield from _attempt_audio(attempt.pk, sent=sent)
-            heard = attempt.pk if sent else None
-        yield b""
-        entries = _wait({hint_key: last_hint}).get(hint_key)
-        if entries:
-            last_hint = entries[-1][0].decode()
+    live: _LiveAttempt | None = None
+    with ExitStack() as following:
+        while True:
+            segment, attempt_id = look.segment, look.attempt_id
+            if heard is not None and attempt_id != heard and _was_rejected(heard):
+                # All of it was heard before it was found bad. What another seed makes of it does not go on from there.
+                segment.part = LAST_PART
+                return segment
+            _let_go_of_database()
+            if segment.state == SegmentState.SUCCEEDED:
+                yield from _rest_of_file(segment.audio_key, sent)
+                return segment
+            if segment.state in (SegmentState.FAILED, SegmentState.CANCELED):
+                return None
+            if attempt_id is not None:
+                if live is None or live.attempt_id != attempt_id:
+                    following.close()
+                    key = wakeups.audio_key(attempt_id)
+                    live = _LiveAttempt(attempt_id, following.enter_context(TAILS.follow(key)))
+                sent = yield from live.audio(sent)
+                heard = attempt_id if sent else None
+            yield b""
+            if live is None or live.is_over or attempt_id is None:
+                hints.wait()
+            look = _looked_again(look)
+
+
+def _rest_of_file(key: str, sent: int) -> Generator[bytes]:
+    """What is in a segment's file behind so many bytes of PCM."""
+    if not key:
+        return
+    with storage.open_audio(key) as file, wave.open(file) as opened:
+        opened.setpos(min(sent // SAMPLE_BYTES, opened.getnframes()))
+        while pcm := opened.readframes(FILE_BLOCK_SAMPLES):
+            yield pcm
 
 
 def _was_rejected(attempt_id: uuid.UUID) -> bool:
     return Attempt.objects.filter(pk=attempt_id, error_code=SPEECH_REJECTED).exists()
 
 
-def _attempt_audio(attempt_id: uuid.UUID, *, sent: int) -> Generator[bytes, None, int]:
-    """The PCM of a running attempt beyond `sent` bytes; returns how much of the segment is sent by now.
+class _LiveAttempt:
+    """The PCM of a running attempt. `is_over`: it has said all, or Redis has forgotten what comes next, and the file
+    has the rest."""
 
-    Returns when the attempt says that it is done, or says nothing for a second, or when Redis has forgotten what comes
-    next: the caller looks at the truth again, and has the rest from the file in the end.
-    """
-    key, last = wakeups.audio_key(attempt_id), "0"
-    while True:
-        entries = _wait({key: last}).get(key)
-        if not entries:
-            return sent
-        for entry_id, fields in entries:
-            last = entry_id.decode()
-            if b"end" in fields:
-                return sent
-            at = int(fields[b"at"])
-            if at > sent:
-                return sent
-            fresh = fields[b"pcm"][sent - at :]
-            if fresh:
-                sent += len(fresh)
-                yield fresh
+    def __init__(self, attempt_id: uuid.UUID, tail: Tail) -> None:
+        self.attempt_id = attempt_id
+        self.is_over = False
+        self._tail = tail
+
+    def audio(self, sent: int) -> Generator[bytes, None, int]:
+        """What there is beyond `sent` bytes; returns how much of the segment is sent by now, when it is over, or
+        silent for a second: the caller looks at the truth again."""
+        while not self.is_over and (entries := self._tail.wait()):
+            for _, fields in entries:
+                at = int(fields.get(b"at", 0))
+                if b"end" in fields or at > sent:
+                    self.is_over = True
+                    break
+                fresh = fields[b"pcm"][sent - at :]
+                if fresh:
+                    sent += len(fresh)
+                    yield fresh
+        return sent

@@ -20,12 +20,12 @@ from tts import storage
 from tts.audio.wav import wav_header
 from tts.errors import AudioNotReady, JobAlreadyEnded, JobNotFound, VoiceNotFound
 from tts.models import SynthesisJob, Voice, VoiceKind
-from tts.selectors.jobs import job_of
+from tts.selectors.jobs import followed_job_of, job_of
 from tts.selectors.voices import voice_of
 from tts.services.jobs import cancel_job
 from tts.services.labels import label_of
 from tts.services.renditions import MASTER, Form, audio_file, form_of
-from tts.services.streams import SAMPLE_RATE_HZ, job_audio, job_events
+from tts.services.streams import SAMPLE_RATE_HZ, Look, first_look, job_audio, job_events
 from tts.states import JOB_ENDED
 
 WAV_TYPE = "audio/wav"
@@ -124,7 +124,7 @@ def job_stream_response(
     """
     if job.state in JOB_ENDED and not job.audio_key:
         raise AudioNotReady
-    chunks = _live_wav(job)
+    chunks = _live_wav(job, first_look(job))
     if cancel_on_close:
         chunks = _canceling(chunks, job)
     response = open_stream_response(request, chunks, workspace_id=job.workspace_id, content_type=WAV_TYPE)
@@ -132,9 +132,9 @@ def job_stream_response(
     return response
 
 
-def _live_wav(job: SynthesisJob) -> Generator[bytes, None, None]:
+def _live_wav(job: SynthesisJob, first: Look | None) -> Generator[bytes, None, None]:
     yield wav_header(pcm_bytes=None, sample_rate_hz=SAMPLE_RATE_HZ)
-    yield from job_audio(job)
+    yield from job_audio(job, first=first)
 
 
 def _canceling(chunks: Generator[bytes, None, None], job: SynthesisJob) -> Generator[bytes]:
@@ -167,10 +167,10 @@ def voice_audio(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponseBase:
 @login_required
 @require_safe
 def job_events_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponseBase:
-    return job_events_response(request, job_of(require_workspace(request), job_id))
+    return job_events_response(request, followed_job_of(require_workspace(request), job_id))
 
 
 @login_required
 @require_safe
 def job_stream_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponseBase:
-    return job_stream_response(request, job_of(require_workspace(request), job_id))
+    return job_stream_response(request, followed_job_of(require_workspace(request), job_id))
