@@ -6,8 +6,6 @@ OPEN_STREAMS_PER_PROCESS, which must stay well below its threads so that plain r
 
 import multiprocessing
 import os
-import sys
-from typing import Any
 
 wsgi_app = "portal.wsgi:application"
 bind = os.environ.get("WEB_BIND", "127.0.0.1:8000")
@@ -29,10 +27,3 @@ worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108
 control_socket_disable = True
 # nginx writes the access log. A second one would need care to leave out queries: they hold what people search for.
 accesslog = None
-
-# A thread that has a chunk to pass on, while others work out pages, gets its turn after so long (Python: 5 ms).
-SWITCH_INTERVAL_S = 0.0005
-
-
-def post_worker_init(worker: Any) -> None:
-    sys.setswitchinterval(SWITCH_INTERVAL_S)

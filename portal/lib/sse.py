@@ -13,7 +13,7 @@ import socket
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from django.conf import settings
@@ -115,12 +115,18 @@ class HeldStream:
     """
 
     def __init__(
-        self, source: Iterator[bytes], *, workspace_id: uuid.UUID, peer: socket.socket | None = None
+        self,
+        source: Iterator[bytes],
+        *,
+        workspace_id: uuid.UUID,
+        peer: socket.socket | None = None,
+        on_close: Callable[[], None] | None = None,
     ) -> None:
         OPEN_STREAMS.enter(workspace_id)
         self._workspace_id = workspace_id
         self._source = source
         self._peer = peer
+        self._on_close = on_close
         self._lock = threading.Lock()
         self._closed = False
 
@@ -150,6 +156,8 @@ class HeldStream:
         finally:
             release_database()
             OPEN_STREAMS.leave(self._workspace_id)
+            if self._on_close is not None:
+                self._on_close()
 
 
 def encode_event(event: StreamEvent) -> bytes:
@@ -173,15 +181,26 @@ def _encoded(events: Iterable[StreamEvent]) -> Generator[bytes, None, None]:
 
 
 def open_stream_response(
-    request: HttpRequest, chunks: Iterator[bytes], *, workspace_id: uuid.UUID, content_type: str
+    request: HttpRequest,
+    chunks: Iterator[bytes],
+    *,
+    workspace_id: uuid.UUID,
+    content_type: str,
+    on_close: Callable[[], None] | None = None,
 ) -> StreamingHttpResponse:
     """A response that sends `chunks` as they come, unbuffered and uncached; `workspace_id` is who listens (for a file
-    of the console: the operator's id, which has a share of its own).
+    of the console: the operator's id, which has a share of its own). `on_close` is called once when it is over, also
+    where nothing of it was ever sent.
 
     Raises TooManyStreams.
     """
     response = StreamingHttpResponse(
-        HeldStream(chunks, workspace_id=workspace_id, peer=request.META.get("gunicorn.socket")),
+        HeldStream(
+            chunks,
+            workspace_id=workspace_id,
+            peer=request.META.get("gunicorn.socket"),
+            on_close=on_close,
+        ),
         content_type=content_type,
     )
     response["Cache-Control"] = "private, no-store"

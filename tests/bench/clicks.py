@@ -1,7 +1,8 @@
-"""Joints that cannot be heard: between the engine's calls, between segments, between chapters.
+"""Joints that cannot be heard: between the engine's calls, between segments, between chapters, beside the label.
 
 A text with every kind of joint (paragraphs, sentences, clauses, and cuts inside a clause that is too long) is cut,
-spoken and put together as the product does it. `joint_ratio`: the largest step from one sample to the next within half
+spoken and put together as the product does it, with the tone of the label before and behind it; live streams hold the
+same samples. `joint_ratio`: the largest step from one sample to the next within half
 a millisecond of a joint, over the largest such step anywhere else. A click is a step that speech does not have.
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.bench._speech import SAMPLE_RATE_HZ, chunks_of, engine
+from tts.audio import explicit
 from tts.audio.aigc import implicit_label
 from tts.audio.assembly import write_joined
 from tts.audio.wav import read_wav, wav_file
@@ -46,10 +48,10 @@ def run() -> dict[str, float]:
                 segments = segment(text)
                 chunks = [chunks_of(process, part, language=language, speed=speed) for part in segments]
                 samples, joints = _joined(segments, chunks, speed)
-                ratios.append(_ratio(samples, joints))
+                ratios += [_ratio(samples, joints), *_label_ratios(samples)]
                 print(
                     f"{language} at {speed}: {len(segments)} segments, {len(joints)} joints, "
-                    f"ratio {ratios[-1]:.4f}",
+                    f"ratio {ratios[-3]:.4f}, beside the label {max(ratios[-2:]):.4f}",
                     flush=True,
                 )
     return {"joint_ratio": round(max(ratios), 4)}
@@ -78,6 +80,21 @@ def _joined(
         at += round(pause_ms * SAMPLE_RATE_HZ / 1000)
     samples = np.frombuffer(read_wav(target.getvalue()).pcm, "<i2").astype(np.int32)
     return samples, [joint for joint in joints if 0 < joint < len(samples)]
+
+
+def _label_ratios(speech: NDArray[np.int32]) -> Iterator[float]:
+    """The same where label and speech begin and end, with the rest between them, for both places of the label."""
+    sounds = {"label": explicit.tone_label(SAMPLE_RATE_HZ), "speech": speech.astype(np.int16)}
+    rest_samples = SAMPLE_RATE_HZ * explicit.REST_MS // 1000
+    for position in explicit.POSITIONS:
+        parts = explicit.with_label(
+            iter([sounds["speech"]]), iter([sounds["label"]]), at=position, sample_rate_hz=SAMPLE_RATE_HZ
+        )
+        # Silence on either side: what begins or ends with a step clicks there.
+        samples = np.concatenate([np.zeros(AROUND_SAMPLES), *parts, np.zeros(AROUND_SAMPLES)])
+        first = len(sounds["label" if position == explicit.AT_START else "speech"]) + AROUND_SAMPLES
+        joints = [AROUND_SAMPLES, first, first + rest_samples, len(samples) - AROUND_SAMPLES]
+        yield _ratio(samples.astype(np.int32), joints)
 
 
 def _opened(pcm: bytes) -> AbstractContextManager[BinaryIO]:

@@ -60,6 +60,7 @@ from tts.errors import (
 from tts.selectors.jobs import followed_job_of, job_of, jobs_of, receipt_of
 from tts.services.fair_share import place_of
 from tts.services.jobs import cancel_job, delete_job
+from tts.services.live_sound import LIVE_FORMATS
 from tts.services.submit import JobRequest, submit_job
 from tts.views.media import job_audio_response, job_events_response, job_stream_response, wanted_form
 
@@ -83,6 +84,14 @@ FORMAT = OpenApiParameter(
     OpenApiParameter.QUERY,
     enum=list(FORMATS),
     description="Another format than the job's `response_format`. It is made when it is first asked for, and free.",
+)
+LIVE_FORMAT = OpenApiParameter(
+    "format",
+    OpenApiTypes.STR,
+    OpenApiParameter.QUERY,
+    enum=LIVE_FORMATS,
+    default="wav",
+    description="In what the live audio comes; the job's `response_format` is that of its file.",
 )
 SAMPLE_RATE = OpenApiParameter(
     "sample_rate_hz",
@@ -114,8 +123,11 @@ Each event has an `id`, its kind as `event`, and JSON as `data`: `queued` {posit
 `running` {segments_done, segment_count}, `segment` {index, part, state}, `first_audio` {at}, and at the end
 `succeeded`, `failed` {code, message} or `canceled`, each with {gpu_ms, audio_ms, charged_micros, has_audio}.
 A comment comes every 10 s when nothing else does."""
-LIVE = """The audio while it is made, as one WAV file whose header leaves the length open (0xFFFFFFFF): 24 kHz, mono, 16
-bit. It begins when the job does and ends when the job ends."""
+LIVE = """The audio while it is made: 24 kHz, mono. It begins when the job does and ends when the job ends. `wav` leaves
+its length open (0xFFFFFFFF) and `pcm` is the same without a header, both 16-bit. `mp3` and `opus` (in Ogg) are encoded
+as it is spoken and hold the AIGC label at their beginning; whatever the format, the header X-AIGC says it too. Where
+the workspace wants a label that is heard, it stands before or behind the speech. The loudness is the engine's own, not
+the one that the job's file has."""
 
 
 class JobsView(ListView):
@@ -262,16 +274,26 @@ class JobStreamView(ApiView):
         tags=["jobs"],
         summary="Hear a job while it is made",
         description=LIVE,
-        parameters=[CANCEL_ON_CLOSE],
+        parameters=[CANCEL_ON_CLOSE, LIVE_FORMAT],
         responses={
-            (200, "audio/wav"): OpenApiResponse(OpenApiTypes.BINARY, description="Chunks as they are made."),
-            **problems(JobNotFound, AudioNotReady, TooManyStreams),
+            **{
+                (200, FORMATS[code].content_type.split(";")[0]): OpenApiResponse(
+                    OpenApiTypes.BINARY, description="Chunks as they are made."
+                )
+                for code in LIVE_FORMATS
+            },
+            **problems(JobNotFound, FormatUnknown, AudioNotReady, TooManyStreams),
         },
     )
     def get(self, request: Request, job_id: uuid.UUID) -> HttpResponseBase:
         cancel_on_close = request.query_params.get("cancel_on_close", "").lower() in ("1", "true")
         job = followed_job_of(require_workspace(request), job_id)
-        return job_stream_response(request._request, job, cancel_on_close=cancel_on_close)
+        return job_stream_response(
+            request._request,
+            job,
+            format_code=request.query_params.get("format"),
+            cancel_on_close=cancel_on_close,
+        )
 
 
 class JobEventsView(ApiView):

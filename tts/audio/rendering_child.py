@@ -6,22 +6,18 @@ with its parent.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import os
-import resource
-import signal
 import sys
 from typing import Any, Final
 
 import av.logging
 
+from tts.audio.child_limits import limit_itself
 from tts.audio.encode import render
 from tts.audio.rendering import CHILD_WORKING_MEMORY_BYTES, RenderSpec
 
-EXIT_ORPHANED: Final = 3
-_PR_SET_PDEATHSIG: Final = 1
 # Pages, the API and engines come first.
 _NICE: Final = 10
 
@@ -29,7 +25,9 @@ _NICE: Final = 10
 def main() -> int:
     """Make one file; 0 whenever an answer was written."""
     parent_pid, cpu_seconds = int(sys.argv[1]), int(sys.argv[2])
-    _limit_itself(parent_pid=parent_pid, cpu_seconds=cpu_seconds)
+    limit_itself(
+        parent_pid=parent_pid, memory_bytes=CHILD_WORKING_MEMORY_BYTES, cpu_seconds=cpu_seconds, nice=_NICE
+    )
     spec = RenderSpec(**json.load(sys.stdin))
     av.logging.set_level(None)
     try:
@@ -40,25 +38,6 @@ def main() -> int:
         answer = {"error": type(error).__name__}
     sys.stdout.write(json.dumps(answer))
     return 0
-
-
-def _limit_itself(*, parent_pid: int, cpu_seconds: int) -> None:
-    os.nice(_NICE)
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        with open("/proc/self/statm", encoding="ascii") as statm:
-            address_space = int(statm.read().split()[0]) * resource.getpagesize()
-        _limit(resource.RLIMIT_AS, address_space + CHILD_WORKING_MEMORY_BYTES)
-    if os.getppid() != parent_pid:
-        sys.exit(EXIT_ORPHANED)
-    _limit(resource.RLIMIT_CPU, cpu_seconds)
-    _limit(resource.RLIMIT_CORE, 0)
-
-
-def _limit(kind: int, value: int) -> None:
-    _, hard = resource.getrlimit(kind)
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(kind, (value, value))
 
 
 def _facts(path: str) -> dict[str, Any]:

@@ -130,6 +130,7 @@ def followed_job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
     ).first()
     if job is None:
         raise JobNotFound
+    job.workspace = workspace
     return job
 
 

@@ -191,7 +191,9 @@ def _running_attempt(segment: Segment) -> uuid.UUID | None:
 
 
 def _looked_again(look: Look) -> Look:
-    segment = _segments().get(pk=look.segment.pk)
+    # By its place: what was spoken of a segment that let urgent work pass is another row than its rest.
+    seen = look.segment
+    segment = _segments().get(job_id=seen.job_id, index=seen.index, part=seen.part)
     return Look(segment, _running_attempt(segment))
 
 

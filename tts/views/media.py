@@ -17,15 +17,15 @@ from accounts.tenancy import require_workspace
 from portal.lib.ranges import ranged_response
 from portal.lib.sse import event_stream_response, open_stream_response
 from tts import storage
-from tts.audio.wav import wav_header
 from tts.errors import AudioNotReady, JobAlreadyEnded, JobNotFound, VoiceNotFound
 from tts.models import SynthesisJob, Voice, VoiceKind
 from tts.selectors.jobs import followed_job_of, job_of
 from tts.selectors.voices import voice_of
 from tts.services.jobs import cancel_job
 from tts.services.labels import label_of
+from tts.services.live_sound import ENCODERS, live_form_of, live_sound
 from tts.services.renditions import MASTER, Form, audio_file, form_of
-from tts.services.streams import SAMPLE_RATE_HZ, Look, first_look, job_audio, job_events
+from tts.services.streams import first_look, job_events
 from tts.states import JOB_ENDED
 
 WAV_TYPE = "audio/wav"
@@ -115,26 +115,39 @@ def job_events_response(request: HttpRequest, job: SynthesisJob) -> HttpResponse
 
 
 def job_stream_response(
-    request: HttpRequest, job: SynthesisJob, *, cancel_on_close: bool = False
+    request: HttpRequest,
+    job: SynthesisJob,
+    *,
+    format_code: str | None = None,
+    labelled: bool = True,
+    cancel_on_close: bool = False,
 ) -> HttpResponseBase:
-    """The job's audio while it is made: one WAV header without a length, then samples as they come.
+    """The job's audio while it is made, in one of the live formats (WAV where none is named).
 
-    `cancel_on_close`: a listener who hangs up before the end cancels the job. Raises AudioNotReady where the job has
-    ended and left none, TooManyStreams.
+    `labelled` False: without what is heard of the label, for a page that says it in words. `cancel_on_close`: a
+    listener who hangs up before the end cancels the job. Raises FormatUnknown, AudioNotReady where the job has ended
+    and left none, TooManyStreams.
     """
+    form = live_form_of(job, format_code=format_code, labelled=labelled)
     if job.state in JOB_ENDED and not job.audio_key:
         raise AudioNotReady
-    chunks = _live_wav(job, first_look(job))
+    chunks = live_sound(job, form, first=first_look(job))
     if cancel_on_close:
         chunks = _canceling(chunks, job)
-    response = open_stream_response(request, chunks, workspace_id=job.workspace_id, content_type=WAV_TYPE)
+    with contextlib.ExitStack() as undo:
+        if form.is_encoded:
+            ENCODERS.enter()
+            undo.callback(ENCODERS.leave)
+        response = open_stream_response(
+            request,
+            chunks,
+            workspace_id=job.workspace_id,
+            content_type=form.audio_format.content_type,
+            on_close=ENCODERS.leave if form.is_encoded else None,
+        )
+        undo.pop_all()
     response[LABEL_HEADER] = label_of(job.pk)
     return response
-
-
-def _live_wav(job: SynthesisJob, first: Look | None) -> Generator[bytes, None, None]:
-    yield wav_header(pcm_bytes=None, sample_rate_hz=SAMPLE_RATE_HZ)
-    yield from job_audio(job, first=first)
 
 
 def _canceling(chunks: Generator[bytes, None, None], job: SynthesisJob) -> Generator[bytes]:
@@ -173,4 +186,6 @@ def job_events_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponseBase
 @login_required
 @require_safe
 def job_stream_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponseBase:
-    return job_stream_response(request, followed_job_of(require_workspace(request), job_id))
+    """As the page plays it, which says in words that AI speaks."""
+    job = followed_job_of(require_workspace(request), job_id)
+    return job_stream_response(request, job, format_code=request.GET.get("format"), labelled=False)
