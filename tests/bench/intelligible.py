@@ -8,7 +8,7 @@ readings each, how many the recogniser hears as the reading that was meant rathe
 
 What is compared is written alike on both sides: without case and punctuation, in simplified characters (Whisper writes
 either script, as it likes), of a number either way of writing it. The recogniser: language given, five beams,
-temperature 0, no memory of the sentence before, and a prompt in simplified characters.
+temperature 0, one piece without times, no memory of the sentence before, and a prompt in simplified characters.
 
 Sound and what was heard are kept in a folder (BENCH_CACHE, else the system's for temporary files) under a hash of
 all that they depend on: a run that was broken off goes on, and a change of the scoring alone costs nothing.
@@ -150,7 +150,7 @@ class _Recogniser:
         )
 
     def __call__(self, wav: bytes, language: str) -> str:
-        path = self._cache / f"{_hash(wav, language, SIMPLIFIED)}.txt"
+        path = self._cache / f"{_hash(wav, language, SIMPLIFIED, 'one piece')}.txt"
         return _kept(path, lambda: self._heard(wav, language).encode()).decode()
 
     def _heard(self, wav: bytes, language: str) -> str:
@@ -160,6 +160,8 @@ class _Recogniser:
             beam_size=5,
             temperature=0.0,
             condition_on_previous_text=False,
+            # One short sentence is one piece: with times it may take the rest between two clauses for the end.
+            without_timestamps=True,
             initial_prompt=SIMPLIFIED if language == "zh" else None,
         )
         return "".join(segment.text for segment in segments)

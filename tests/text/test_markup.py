@@ -96,6 +96,13 @@ def test_markdown(markdown: str, text: str):
     assert clean_text(markdown).text == text
 
 
+def test_stress_over_more_than_sixty_characters_is_left_out_and_the_words_stay() -> None:
+    long, short = "很" * 61, "很" * 60
+    assert without_markup(f"它<strong>{long}</strong>好。").text == f"它{long}好。"
+    assert without_markup(f"它<strong>{short}</strong>好。").text == f"它<strong>{short}</strong>好。"
+    assert without_markup(f"<speak><strong>{long}</strong></speak>").text == long
+
+
 def test_the_place_of_a_mistake_is_that_in_what_was_sent():
     raw = '<speak>a<break time="1s"/>她[hoa4]奇</speak>'
     with pytest.raises(AnnotationInvalid) as caught:

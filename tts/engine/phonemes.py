@@ -19,6 +19,7 @@ from tts.engine.errors import EngineError
 from tts.engine.espeak import TIE, Espeak
 from tts.engine.languages import latin_language, scripts_of
 from tts.engine.numerals import write_out
+from tts.engine.tones import spoken_tones
 from tts.engine.words import word_cutter
 from tts.text.annotations import Kind, Token, mask, tokens
 
@@ -33,7 +34,6 @@ SENTENCE_ENDS = ".!?…"
 # A point, comma or colon inside a number, an address or an abbreviation is not a mark but part of a word.
 _INNER_MARK = r"(?<=\d)[,:](?=\d)|(?<=[^\W_])\.(?=[a-z0-9])|(?<=[A-Z])\.(?=[A-Z]\b)"
 _SPAN = re.compile(rf"([{HAN}]+)|([{KEPT_MARKS}\n]+)|((?:{_INNER_MARK}|[^{HAN}{KEPT_MARKS}\n])+)")
-_COUNTED = "零〇一二三四五六七八九十百千万亿点第年月号"
 # Nobody types this: what stands at the end of a text that an annotated word follows.
 _ANY_WORD = " tip\u2060"
 _LANGUAGE_SWITCH = re.compile(r"\([^)]*\)")
@@ -154,13 +154,14 @@ class Phonemizer:
         syllables = lazy_pinyin(run, style=Style.TONE3, neutral_tone_with_five=True, tone_sandhi=True)
         if len(syllables) != len(run):
             return " ".join(self._syllables(lazy_pinyin(run, style=Style.TONE3, neutral_tone_with_five=True)))
-        syllables = _with_yi_changed(run, syllables)
-        words: list[str] = []
+        words = self._cutter.lcut(run, HMM=False)
+        syllables = spoken_tones(words, syllables)
+        spoken: list[str] = []
         start = 0
-        for word in self._cutter.lcut(run, HMM=False):
-            words.append("".join(self._syllables(syllables[start : start + len(word)])))
+        for word in words:
+            spoken.append("".join(self._syllables(syllables[start : start + len(word)])))
             start += len(word)
-        return " ".join(words)
+        return " ".join(spoken)
 
     def _syllables(self, syllables: list[str]) -> Iterator[str]:
         for syllable in syllables:
@@ -220,16 +221,6 @@ def _without_pictures(text: str) -> str:
         else character
         for character in text
     )
-
-
-def _with_yi_changed(run: str, syllables: list[str]) -> list[str]:
-    """一 before a fourth tone rises, also where pypinyin's phrases leave it flat. In numbers it stays as it is."""
-    changed = list(syllables)
-    for index, character in enumerate(run[:-1]):
-        in_number = run[index + 1] in _COUNTED or (index > 0 and run[index - 1] in _COUNTED)
-        if character == "一" and not in_number and syllables[index + 1].endswith("4"):
-            changed[index] = "yi2"
-    return changed
 
 
 def _spell_greek(text: str) -> str:

@@ -4,7 +4,8 @@ The rule. A text that begins with `<speak` is an SSML document; every other text
 
 SSML (W3C 1.1), as a document or tag by tag in a plain text:
 - `<break time="500ms"/>`, `<break strength="strong"/>` become a pause of at most 10 s; `<p>` and `<s>` end a paragraph
-  or a sentence; `<emphasis>` becomes `<strong>` where what it holds is short enough.
+  or a sentence; `<emphasis>` becomes `<strong>` where what it holds is short enough. Of a `<strong>` over more than 60
+  characters, here as everywhere, the tags are left out: that much is no stress.
 - `<sub alias="…">` is spoken as its alias. `<phoneme ph="…">` with alphabet `pinyin` or `arpabet` (also under the names
   that other services use) is spoken so; with another alphabet what it holds is read.
 - Every other tag, known or not, is left out, and what it holds is read. `<audio>`, `<metadata>` and `<desc>` are left

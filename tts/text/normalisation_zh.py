@@ -86,7 +86,25 @@ def _range(match: re.Match[str]) -> str:
 
 
 def _money(match: re.Match[str]) -> str:
+    if _CURRENCIES[match[1]] == "元" and not match[3]:
+        return _yuan(match[2])
     return f"{spell_number(match[2])}{match[3] or ''}{_CURRENCIES[match[1]]}"
+
+
+def _yuan(number: str) -> str:
+    """12.50 is 十二元五角, 12.05 十二元零五分, 0.5 五角. With more than two places it is a rate, and stays a decimal."""
+    whole, _, fraction = number.replace(",", "").partition(".")
+    if not fraction or len(fraction) > 2:
+        return f"{spell_number(number)}元"
+    tenths, hundredths = fraction[0], fraction[1:].rstrip("0")
+    said = f"{spell_number(whole)}元" if int(whole) or not fraction.strip("0") else ""
+    if tenths != "0":
+        said += f"{spell_amount(tenths) if not said else spell_digits(tenths)}角"
+    elif said and hundredths:
+        said += "零"
+    return said + (
+        f"{spell_amount(hundredths) if not said else spell_digits(hundredths)}分" if hundredths else ""
+    )
 
 
 def _money_after(match: re.Match[str]) -> str:
@@ -165,6 +183,8 @@ RULES: Final[list[Rule]] = [
     rule(rf"([-−+]?(?:{NUMBER}))\s?([%％‰])", _percent, needs="%％‰"),
     rule(rf"({_CURRENCY})\s?{_N}([万亿千百]?)元?", _money),
     rule(rf"(?<![\d.]){_N}([万亿]?)\s?({_CURRENCY})", _money_after),
+    # A price with two places; in a range the places stay.
+    rule(r"(?<![\d.,\-–—~～至到])((?:\d{1,3}(?:,\d{3})+|\d+)\.\d{2})\s?元", lambda m: _yuan(m[1])),
     rule(r"(?<![\d.])[vV]?((?:\d{1,4}\.){2,}\d{1,4})(?![\d.])", _dotted),
     rule(rf"(?<![\d.]){_N}{_TO}{_N}()(?![\d.]|[-–]\d)", _range),
     rule(rf"(?:(?<=[^\w])|(?<=[\u4e00-\u9fff])|^)([-−](?:{NUMBER}))\s?({_UNIT})(?![A-Za-z])", _unit),

@@ -98,6 +98,8 @@ class _Reader:
         self._skip_until = 0
         self._has_root = False
         self._ends = _ends_of_tags(text)
+        # Where the closing tags of stress begin that is too long.
+        self._too_long: set[int] = set()
 
     def run(self) -> list[Edit]:
         for match in _MARKUP.finditer(self._text):
@@ -132,6 +134,7 @@ class _Reader:
 
     def _read_tag(self, tag: _Tag) -> None:
         if tag.name in _OURS:
+            self._read_stress(tag)
             return
         if not self._is_document:
             if tag.name in _NAMES_IN_PLAIN:
@@ -142,6 +145,15 @@ class _Reader:
                 raise SsmlFault(Fault.AFTER_END if self._has_root else Fault.NOT_OPENED, tag.start, tag.end)
             self._has_root = True
         self._read_known(tag)
+
+    def _read_stress(self, tag: _Tag) -> None:
+        """A whole paragraph in bold is no stress: the tags are left out, as those of `<emphasis>` are."""
+        end = None if tag.is_closing or tag.name != "strong" else self._ends.get(tag.start)
+        if end is not None and end[0] - tag.end > MAX_SPAN_CHARACTERS:
+            self._too_long.add(end[0])
+            self._replace(tag.start, tag.end, "")
+        elif tag.is_closing and tag.start in self._too_long:
+            self._replace(tag.start, tag.end, "")
 
     def _read_known(self, tag: _Tag) -> None:
         if tag.is_closing:
