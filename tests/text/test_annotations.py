@@ -22,6 +22,7 @@ from tts.text.annotations import (
     whole_spans,
 )
 from tts.text.engine_forms import EngineForm, Part, for_engine
+from tts.text.hints import hints_of
 from tts.text.homophones import homophone
 
 
@@ -203,3 +204,17 @@ def test_no_text_breaks_the_rules(text: str):
             assert not re.search(r"pause \d", part.text) or "pause" in mask(text)
             if form is EngineForm.PLAIN:
                 assert not set("[]<>") & set(part.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hints"),
+    [
+        ("他很[haoo]学，[hao]的", [("[haoo]", "[hǎo]"), ("[hao]", "[hǎo]")]),
+        ("[hao]的[hao]的", [("[hao]", "[hǎo]")]),
+        # Obeyed, far from Chinese, a word, made ordinary by hand.
+        ("他[hào]学[h][ào]", []), ("见[图]和[1]", []), ("say [hao] now", []), ("点[button]吧", []), ("他\\[hao]学", []),
+    ],
+)  # fmt: skip
+def test_pinyin_without_its_tone_is_hinted_at_and_read(text: str, hints: list[tuple[str, str]]) -> None:
+    assert [(hint.written, hint.meant) for hint in hints_of(text)] == hints
+    assert mistakes(text) == []

@@ -36,6 +36,13 @@ class QuotedSpeakerSerializer(serializers.Serializer[Any]):
     segment_count = serializers.IntegerField()
 
 
+class HintSerializer(serializers.Serializer[Any]):
+    written = serializers.CharField()
+    meant = serializers.CharField(
+        help_text="What would be obeyed; which tone it is to have is for you to say."
+    )
+
+
 class QuoteSerializer(serializers.Serializer[Any]):
     characters = serializers.IntegerField()
     segments = serializers.ListField(child=serializers.CharField())
@@ -47,6 +54,10 @@ class QuoteSerializer(serializers.Serializer[Any]):
     speakers = QuotedSpeakerSerializer(
         many=True,
         help_text="Those with a name, of a script: what `cast` is to name. Empty for every other text.",
+    )
+    hints = HintSerializer(
+        many=True,
+        help_text="What is read as it stands and may have been meant as an annotation: pinyin without its tone.",
     )
     estimate_audio_ms = serializers.IntegerField()
     estimate_gpu_ms = serializers.IntegerField()
@@ -72,6 +83,7 @@ def quote_json(quote: Quote) -> dict[str, Any]:
             }
             for speaker in quote.speakers
         ],
+        "hints": [asdict(hint) for hint in quote.hints],
         "estimate_audio_ms": quote.estimate_audio_ms,
         "estimate_gpu_ms": quote.estimate_gpu_ms,
         "estimate": money(quote.estimate_micros, quote.currency),

@@ -26,6 +26,7 @@ from tts.services.instructions import PLAIN
 from tts.text.annotations import counted_characters, silence_ms
 from tts.text.errors import SpeechTooLong, TextTooManyParts
 from tts.text.estimate import estimate_audio_ms
+from tts.text.hints import Hint, hints_of
 from tts.text.language import languages_of
 from tts.text.limits import (
     FIRST_SEGMENT_MS,
@@ -126,6 +127,11 @@ class Quote:
     def further_count(self) -> int:
         """How many segments come after the preview."""
         return len(self.plan) - len(self.preview)
+
+    @property
+    def hints(self) -> list[Hint]:
+        """What is read as it stands and may have been meant as an annotation."""
+        return hints_of(self.text)
 
     @property
     def is_spoken_as_written(self) -> bool:

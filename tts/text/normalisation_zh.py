@@ -29,6 +29,8 @@ UNITS: Final = {
     "W": "瓦", "V": "伏",
 }  # fmt: skip
 _UNIT: Final = "|".join(map(re.escape, sorted(UNITS, key=len, reverse=True)))
+# Of temperatures one says 零下, not 负.
+_DEGREES: Final = frozenset({"℃", "°C", "℉", "°F"})
 _CURRENCIES: Final = {
     "¥": "元", "￥": "元", "RMB": "元", "CNY": "元", "$": "美元", "US$": "美元", "USD": "美元", "HK$": "港元",
     "NT$": "新台币", "€": "欧元", "EUR": "欧元", "£": "英镑", "₩": "韩元", "₽": "卢布", "₹": "卢比",
@@ -92,7 +94,7 @@ def _money(match: re.Match[str]) -> str:
 
 
 def _yuan(number: str) -> str:
-    """12.50 is 十二元五角, 12.05 十二元零五分, 0.5 五角. With more than two places it is a rate, and stays a decimal."""
+    """12.50 is 十二元五角, 12.05 十二元零五分, 0.5 五角. With more than two places it is a rate: a decimal."""
     whole, _, fraction = number.replace(",", "").partition(".")
     if not fraction or len(fraction) > 2:
         return f"{spell_number(number)}元"
@@ -138,6 +140,8 @@ def _dotted(match: re.Match[str]) -> str:
 
 
 def _unit(match: re.Match[str]) -> str:
+    if match[2] in _DEGREES and match[1][0] in "-−":
+        return f"零下{spell_number(match[1][1:])}{UNITS[match[2]]}"
     amount = (
         spell_amount(match[1]) if not match[2].isascii() or match[2].isalpha() else spell_number(match[1])
     )
