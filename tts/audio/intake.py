@@ -5,21 +5,16 @@ the parent's half. The file is decoded by a limited child process, never here.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
 import os
-import signal
 import stat
-import subprocess
-import sys
-import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
+from portal.lib.confinement import ask_child
 from tts.audio import wav
 from tts.audio.errors import (
     REFUSAL_BY_CODE,
@@ -35,7 +30,6 @@ from tts.audio.limits import (
     CANONICAL_SAMPLE_BYTES,
     CANONICAL_SAMPLE_RATE_HZ,
     CHILD_MAX_OUTPUT_BYTES,
-    CHILD_READY_LINE,
     CHILD_WALL_SECONDS,
     MAX_CANONICAL_SAMPLES,
     MAX_UPLOAD_BYTES,
@@ -44,20 +38,7 @@ from tts.audio.quality import QualityFigures, QualityReport, Verdict
 
 logger = logging.getLogger(__name__)
 
-_PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
 _CHILD_MODULE: Final = "tts.audio.intake_child"
-
-# The child gets this environment and nothing of the parent's: no database address, no keys.
-_CHILD_ENVIRONMENT: Final = {
-    "LANG": "C.UTF-8",
-    "PATH": "/usr/bin:/bin",
-    "PYTHONDONTWRITEBYTECODE": "1",
-    # One thread each: the child may not start threads, and Silero's four would only spin against each other.
-    "OMP_THREAD_LIMIT": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    # One heap, so that the limit on address space limits what is used, not what is reserved.
-    "MALLOC_ARENA_MAX": "1",
-}
 
 
 @dataclass(frozen=True)
@@ -117,67 +98,23 @@ def inspect_clip(*, source: Path) -> InspectedClip:
 
 def _ask_child(upload: IO[bytes]) -> bytes:
     """Run the child on an open file and return what it wrote, without its `ready` line."""
-    # A file rather than a pipe: what the child writes is bounded by its own limit, and nobody waits for a
-    # reader.
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
-        started = time.monotonic()
-        child = subprocess.Popen(
-            [sys.executable, "-s", "-m", _CHILD_MODULE, str(os.getpid())],
-            stdin=upload,
-            stdout=output,
-            stderr=complaints,
-            cwd=_PROJECT_ROOT,
-            env=_CHILD_ENVIRONMENT,
-            start_new_session=True,
-        )
-        try:
-            exit_status: int | None = child.wait(timeout=CHILD_WALL_SECONDS)
-        except subprocess.TimeoutExpired:
-            exit_status = None
-        finally:
-            _end(child)
-        output.seek(0)
-        written = output.read(CHILD_MAX_OUTPUT_BYTES)
-        if exit_status == 0 and written.startswith(CHILD_READY_LINE):
-            return written[len(CHILD_READY_LINE) :]
-        _explain(written=written, exit_status=exit_status, started=started, complaints=complaints)
-    if not written.startswith(CHILD_READY_LINE):
-        raise ClipInspectionUnavailable
-    if exit_status is None or -exit_status in (
-        signal.SIGXCPU,
-        signal.SIGKILL,
-        signal.SIGXFSZ,
-        signal.SIGABRT,
-    ):
-        # Out of time (the kernel sends SIGKILL at the hard limit), of output, or of memory in a library that
-        # aborts.
-        raise ClipTooComplex
-    raise ClipUnreadable
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Kill the child and whatever shares its process group, and reap it."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-
-
-def _explain(*, written: bytes, exit_status: int | None, started: float, complaints: IO[bytes]) -> None:
-    """Log how the child failed.
-
-    Before it is ready it has seen no upload, so what it says then is safe to log.
-    """
-    ready = written.startswith(CHILD_READY_LINE)
-    complaints.seek(0)
+    answer = ask_child(
+        _CHILD_MODULE, upload, wall_seconds=CHILD_WALL_SECONDS, output_bytes=CHILD_MAX_OUTPUT_BYTES
+    )
+    if answer.is_whole:
+        return answer.content
     logger.warning(
         "clip_inspection_failed",
         extra={
-            "exit_status": exit_status,
-            "child_was_ready": ready,
-            "waited_ms": round((time.monotonic() - started) * 1000),
-            "complaint": "" if ready else complaints.read(2_000).decode(errors="replace"),
+            "exit_status": answer.exit_status,
+            "child_was_ready": answer.ready,
+            "waited_ms": answer.waited_ms,
+            "complaint": answer.complaint,
         },
     )
+    if not answer.ready:
+        raise ClipInspectionUnavailable
+    raise ClipTooComplex if answer.ran_out else ClipUnreadable
 
 
 def _read_answer(answer: bytes) -> InspectedClip:

