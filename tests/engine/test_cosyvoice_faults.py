@@ -256,6 +256,10 @@ def test_a_stream_says_what_a_whole_call_says_and_soon(
     assert len(list(engine.speak(ask(text, seed=5, speed=1.5), control()))) == 1
     samples = np.frombuffer(b"".join(parts), "<i2").astype(int)
     assert (samples[0], samples[-1]) == (0, 0)
+    # And nothing clicks where one part goes over into the next.
+    joints = np.cumsum([len(part) // 2 for part in parts])[:-1]
+    steps = np.abs(np.diff(samples))
+    assert steps[joints - 1].max() <= np.delete(steps, joints - 1).max()
 
 
 def test_a_stream_that_goes_wrong_after_it_was_heard_fails(

@@ -215,15 +215,18 @@ def _segment_audio(job: SynthesisJob, look: Look, hints: Tail) -> Generator[byte
                 return segment
             if segment.state in (SegmentState.FAILED, SegmentState.CANCELED):
                 return None
+            # What is over is settled: the truth is looked at at once, and hints are waited for only where it lags.
+            waits = live is None or live.is_over or attempt_id is None
             if attempt_id is not None:
                 if live is None or live.attempt_id != attempt_id:
                     following.close()
                     key = wakeups.audio_key(attempt_id)
                     live = _LiveAttempt(attempt_id, following.enter_context(TAILS.follow(key)))
+                    waits = False
                 sent = yield from live.audio(sent)
                 heard = attempt_id if sent else None
             yield b""
-            if live is None or live.is_over or attempt_id is None:
+            if waits:
                 hints.wait()
             look = _looked_again(look)
 
