@@ -193,6 +193,62 @@ class JobAlreadyEnded(DomainError):
     message = _("This job has ended already; there is nothing to cancel.")
 
 
+class JobNotSucceeded(DomainError):
+    code = "job_not_succeeded"
+    status = 409
+    message = _(
+        "Segments are said again only of a job that was spoken to its end; this one was not. Nothing was charged."
+    )
+
+
+class AudioGone(DomainError):
+    code = "audio_gone"
+    status = 409
+    message = _(
+        "The audio of the other segments is not there any more, so they cannot be kept. Nothing was charged. "
+        "Speak the whole text anew."
+    )
+
+
+class SegmentUnknown(DomainError):
+    code = "segment_unknown"
+    status = 400
+    message = _("The job has no such segment.")
+
+
+class SegmentTwice(DomainError):
+    code = "segment_twice"
+    status = 400
+    message = _("This segment is named twice.")
+
+
+class RevisionInvalid(DomainError):
+    """Some of the changed segments cannot be spoken; `faults` says which, and why each of them cannot."""
+
+    code = "revision_invalid"
+    status = 400
+    field = "segments"
+    message = _("Segment %(number)s cannot be said like this: %(reason)s Nothing was charged.")
+
+    def __init__(self, *, faults: Sequence[tuple[int, DomainError]]) -> None:
+        self.faults = list(faults)
+        index, first = self.faults[0]
+        super().__init__(number=index + 1)
+        self._first = first
+
+    def text(self) -> str:
+        return str(self.message) % {**self.params, "reason": self._first.text()}
+
+    def details(self) -> dict[str, Any]:
+        """`segments`, each with its `index`, a `code`, a `message`, and the further members of that refusal."""
+        return {
+            "segments": [
+                {"index": index, "code": fault.code, "message": fault.text(), **fault.details()}
+                for index, fault in self.faults
+            ]
+        }
+
+
 class ConsentRequired(DomainError):
     code = "consent_required"
     status = 400

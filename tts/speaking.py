@@ -125,11 +125,6 @@ class Speaking:
                 known = done.similarity if self._similarity is None else self._similarity
                 self._similarity = min(known, done.similarity)
 
-    @property
-    def seed(self) -> int | None:
-        """By which it was spoken; None before anything was."""
-        return self._seed
-
     def check(self) -> SpeechCheck:
         """What can be found in all of it without hearing it: called when the engine says that it is done."""
         expected_ms = (estimate_audio_ms(self.spoken) + silence_ms(self.spoken)) / self.work.job.speed
@@ -144,7 +139,7 @@ class Speaking:
     def outcome(self, gpu_ms: int, *, check: SpeechCheck | None = None) -> Outcome:
         """Store what was spoken, under the attempt's own key, and measure it."""
         if not self._pcm:
-            return Outcome(gpu_ms=gpu_ms, audio_ms=0, seed=self._seed, check=check)
+            return self._nothing(gpu_ms, check)
         pcm, job = bytes(self._pcm), self.work.job
         key = storage.attempt_audio_key(
             workspace_id=job.workspace_id, job_id=job.pk, attempt_id=self.work.attempt.pk
@@ -160,7 +155,28 @@ class Speaking:
             seed=self._seed,
             discarded_gpu_ms=self._discarded_gpu_ms,
             check=check,
+            engine=self._engine.engine,
+            engine_version=self._engine_version(),
         )
+
+    def rejected(self, check: SpeechCheck) -> Outcome:
+        """What was spoken and is not kept, because it was found bad."""
+        return self._nothing(self.gpu_ms, check)
+
+    def _nothing(self, gpu_ms: int, check: SpeechCheck | None) -> Outcome:
+        """Device time without audio."""
+        return Outcome(
+            gpu_ms=gpu_ms,
+            audio_ms=0,
+            seed=self._seed,
+            check=check,
+            engine=self._engine.engine,
+            engine_version=self._engine_version(),
+        )
+
+    def _engine_version(self) -> str:
+        """As the device's row has it."""
+        return self._engine.loaded.engine_version if self._engine.loaded else ""
 
     def end_live_audio(self) -> None:
         """Tell those who listen live that this attempt says no more."""

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO, cast
 
 from django.core.files.base import ContentFile, File
@@ -68,6 +68,11 @@ def stored_audio_keys(*, workspace_id: uuid.UUID, job_id: uuid.UUID) -> list[str
     return keys
 
 
+def reused_audio_key(*, workspace_id: uuid.UUID, job_id: uuid.UUID) -> str:
+    """A new key at each call, among the attempts' files: what a job took over from another one is its own."""
+    return f"workspaces/{workspace_id}/jobs/{job_id}/attempts/{uuid.uuid4()}.wav"
+
+
 def preset_sample_key(preset_key: str) -> str:
     return f"presets/{preset_key}/sample.wav"
 
@@ -117,6 +122,40 @@ def _save(key: str, content: File[bytes]) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def link_or_copy(source: str, target: str) -> None:
+    """Give what is stored under `source` a second key that outlives the first: a hard link where storage is local (no
+    byte is copied), else a copy. Raises FileNotFoundError where there is nothing, FileExistsError, OSError.
+
+    The link is durable after `keep_links`.
+    """
+    try:
+        old, new = default_storage.path(source), default_storage.path(target)
+    except NotImplementedError:  # object storage has no paths
+        with open_audio(source) as file:
+            _save(target, File(file))
+        return
+    os.makedirs(os.path.dirname(new), exist_ok=True)
+    try:
+        os.link(old, new)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError | FileExistsError):
+            raise
+        # A file system without hard links, or one whose limit of them is reached.
+        with open(old, "rb") as file:
+            _save(target, File(file))
+
+
+def keep_links(targets: Iterable[str]) -> None:
+    """Have the folders of linked files on the disk itself: once for all of a job's."""
+    with contextlib.suppress(NotImplementedError):
+        for folder in {os.path.dirname(default_storage.path(target)) for target in targets}:
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def read(key: str) -> bytes:

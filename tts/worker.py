@@ -27,7 +27,7 @@ from tts.late_settlement import LateSettlement
 from tts.models import Attempt, DeviceSlot
 from tts.models.operations import DeviceEventKind
 from tts.services import attempts, failures, health
-from tts.services.attempts import Fenced, Outcome, Work
+from tts.services.attempts import Fenced, Work
 from tts.services.bind import Binding, bind_next, hand_over, true_up_shares
 from tts.services.claiming import HandedOver, claim_attempt, hand_over_claimed
 from tts.services.device_events import record_event
@@ -271,7 +271,7 @@ class Runner:
             error_detail=", ".join(check.findings),
             gpu_ms=speaking.gpu_ms,
             blame_user=False,
-            rejected=Outcome(gpu_ms=speaking.gpu_ms, audio_ms=0, seed=speaking.seed, check=check),
+            rejected=speaking.rejected(check),
         )
 
     def _settle_late(self, speaking: Speaking) -> None:

@@ -91,7 +91,8 @@ def refund_for_operator(
     with transaction.atomic():
         holds.lock_account(workspace_id=job.workspace_id)
         locked = SynthesisJob.objects.select_for_update(no_key=True).get(pk=job_id)
-        if locked.state not in JOB_ENDED:
+        # One that only used again what was spoken before held nothing.
+        if locked.state not in JOB_ENDED or not Hold.objects.filter(job_id=job_id).exists():
             raise Conflict
         if amount_micros is None:
             refunded_micros = refund_job(job_id=job_id)

@@ -59,8 +59,12 @@ class QuoteSerializer(serializers.Serializer[Any]):
         many=True,
         help_text="What is read as it stands and may have been meant as an annotation: pinyin without its tone.",
     )
+    reused_segments = serializers.IntegerField(
+        help_text="Of `segments`, those that were spoken before with this seed: they cost nothing."
+    )
+    reused_characters = serializers.IntegerField(help_text="Of `characters`, those of these segments.")
     estimate_audio_ms = serializers.IntegerField()
-    estimate_gpu_ms = serializers.IntegerField()
+    estimate_gpu_ms = serializers.IntegerField(help_text="Of what is to be spoken.")
     estimate = MoneySerializer(help_text="What to expect.")
     held_gpu_ms = serializers.IntegerField()
     held = MoneySerializer(help_text="What would be set aside: the job never costs more.")
@@ -84,6 +88,8 @@ def quote_json(quote: Quote) -> dict[str, Any]:
             for speaker in quote.speakers
         ],
         "hints": [asdict(hint) for hint in quote.hints],
+        "reused_segments": len(quote.reused),
+        "reused_characters": quote.reused_characters,
         "estimate_audio_ms": quote.estimate_audio_ms,
         "estimate_gpu_ms": quote.estimate_gpu_ms,
         "estimate": money(quote.estimate_micros, quote.currency),

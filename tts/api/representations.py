@@ -107,6 +107,10 @@ class JobSerializer(serializers.Serializer[Any]):
     characters = serializers.IntegerField()
     segment_count = serializers.IntegerField()
     segments_done = serializers.IntegerField()
+    reused_segments = serializers.IntegerField(
+        help_text="Of them, spoken before and used again: free of charge."
+    )
+    revision_of = serializers.UUIDField(allow_null=True, help_text="The job that it says again, changed.")
     estimate_gpu_ms = serializers.IntegerField(help_text="What it was expected to take.")
     gpu_ms = serializers.IntegerField(help_text="What was used and charged.")
     audio_ms = serializers.IntegerField()
@@ -167,6 +171,8 @@ class AttemptSerializer(serializers.Serializer[Any]):
     audio_ms = serializers.IntegerField()
     error_code = serializers.CharField(help_text="`speech_rejected`: see `speech_check`.")
     seed = serializers.IntegerField(allow_null=True, help_text="By which it was spoken.")
+    engine = serializers.CharField(help_text="The model that spoke; empty before it has.")
+    engine_version = serializers.CharField()
     speech_check = SpeechCheckSerializer(allow_null=True)
 
 
@@ -182,6 +188,8 @@ class SegmentSerializer(serializers.Serializer[Any]):
     voice_id = serializers.UUIDField()
     speaker = serializers.CharField(help_text="By the name in the script; empty: the narrator.")
     chapter = serializers.IntegerField(help_text="From 0; 0 where there are no chapters.")
+    seed = serializers.IntegerField(help_text="With which it is to be spoken.")
+    reused = serializers.BooleanField(help_text="It had been spoken before, and cost nothing.")
     attempts = AttemptSerializer(many=True)
 
 
@@ -215,6 +223,8 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     """What the job used and cost as it stands now; final once the job has ended."""
 
     characters = serializers.IntegerField()
+    reused_segments = serializers.IntegerField(help_text="Spoken before and used again: they cost nothing.")
+    reused_characters = serializers.IntegerField(help_text="Of `characters`, those of these segments.")
     gpu_ms = serializers.IntegerField()
     audio_ms = serializers.IntegerField()
     charged = MoneySerializer()
@@ -306,6 +316,8 @@ def job_json(job: SynthesisJob) -> dict[str, Any]:
         **{name: getattr(job, name) for name in _SAME_NAMES},
         "sample_rate_hz": job.sample_rate_hz or FORMATS[job.response_format].default_sample_rate_hz,
         "voice": {"id": job.voice_id, "kind": job.voice.kind, "name": voice_name(job.voice)},
+        "reused_segments": job.reused_count,
+        "revision_of": job.revision_of_id,
         "held": money(job.held_micros, currency),
         "charged": money(job.charged_micros, currency),
         "error": {"code": job.error_code, "message": failure_text(job.error_code)}
@@ -333,10 +345,11 @@ def job_detail_json(job: SynthesisJob, *, place: Place | None, receipt: Receipt)
 
 
 def _segment_json(job: SynthesisJob, segment: Segment) -> dict[str, Any]:
-    names = ("index", "part", "state", "text", "characters", "audio_ms", "speaker", "chapter")
+    names = ("index", "part", "state", "text", "characters", "audio_ms", "speaker", "chapter", "reused")
     return {
         **{name: getattr(segment, name) for name in names},
         "voice_id": segment.voice_id or job.voice_id,
+        "seed": job.seed if segment.seed is None else segment.seed,
         "attempts": [_attempt_json(attempt) for attempt in segment.attempts.all()],
     }
 
@@ -354,6 +367,8 @@ _ATTEMPT_NAMES = (
     "audio_ms",
     "error_code",
     "seed",
+    "engine",
+    "engine_version",
     "speech_check",
 )
 
@@ -373,6 +388,8 @@ def _receipt_json(receipt: Receipt) -> dict[str, Any]:
         lines.append(values)
     return {
         "characters": receipt.characters,
+        "reused_segments": receipt.reused_segments,
+        "reused_characters": receipt.reused_characters,
         "gpu_ms": receipt.gpu_ms,
         "audio_ms": receipt.audio_ms,
         "charged": money(receipt.amount_micros, currency),

@@ -38,6 +38,8 @@ from tts.text.instructions import INSTRUCTIONS, MAX_FREE_CHARACTERS
 from tts.text.limits import MAX_JOB_CHARACTERS, MAX_LONG_JOB_CHARACTERS, MAX_SPEAKERS
 
 MAX_TRANSCRIPT_CHARACTERS: Final = 500
+# Of segments in one revision.
+MAX_EDITS: Final = 1000
 LANGUAGE_CODES: Final = [language.code for language in LANGUAGES]
 
 
@@ -92,8 +94,6 @@ class NewQuoteSerializer(StrictSerializer):
             raise serializers.ValidationError(_("At most %(limit)d speakers.") % {"limit": MAX_SPEAKERS})
         return cast
 
-
-class NewJobSerializer(NewQuoteSerializer):
     instruction = StrictChoiceField(
         choices=[("", ""), *((key, one.english_name) for key, one in INSTRUCTIONS.items())],
         required=False,
@@ -113,9 +113,18 @@ class NewJobSerializer(NewQuoteSerializer):
         default=None,
         min_value=0,
         max_value=MAX_SEED,
-        help_text="The same text, voice, settings and seed sound the same. Without one, one is drawn.",
+        help_text="The same text, voice, settings and seed sound the same; what your workspace has had spoken so "
+        "before is used again and costs nothing. Without one, one is drawn.",
     )
 
+
+class NewJobSerializer(NewQuoteSerializer):
+    mode = StrictChoiceField(
+        choices=[(PLAIN, _("Plain text")), (INSTRUCT, _("With an instruction"))],
+        required=False,
+        default=PLAIN,
+        help_text="How the text is read. With an instruction it is always instruct.",
+    )
     response_format = StrictChoiceField(
         choices=FORMAT_CHOICES,
         required=False,
@@ -139,6 +148,34 @@ class NewJobSerializer(NewQuoteSerializer):
         max_value=MAX_LOUDNESS_LUFS,
         help_text="Integrated loudness (EBU R 128) of the file; its true peak stays below -1 dBTP. Without one the "
         "workspace's, or as the engine left it, about -20.",
+    )
+
+
+class SegmentEditSerializer(StrictSerializer):
+    index = StrictIntegerField(min_value=0, help_text="Of the segment, as the job lists them.")
+    text = RawTextField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="What it says from now on; it may become several segments. Empty: it is left out. Null or left out: "
+        "it says the same.",
+    )
+    seed = StrictIntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=0,
+        max_value=MAX_SEED,
+        help_text="Null or left out: a changed text is said with the seed it had, the same text with another one.",
+    )
+
+
+class NewRevisionSerializer(StrictSerializer):
+    segments = serializers.ListField(
+        child=SegmentEditSerializer(),
+        allow_empty=False,
+        max_length=MAX_EDITS,
+        help_text="What changes. Every other segment keeps its sound and costs nothing.",
     )
 
 

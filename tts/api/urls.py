@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from tts.api import documents, jobs, quotes, subtitles, voices
+from tts.api import documents, jobs, quotes, revisions, subtitles, voices
 
 urlpatterns = [
     path("voices", voices.VoicesView.as_view(), name="api_voices"),
@@ -11,6 +11,12 @@ urlpatterns = [
     path("jobs", jobs.JobsView.as_view(), name="api_jobs"),
     path("jobs/<uuid:job_id>", jobs.JobView.as_view(), name="api_job"),
     path("jobs/<uuid:job_id>/cancel", jobs.JobCancelView.as_view(), name="api_job_cancel"),
+    path("jobs/<uuid:job_id>/revisions", revisions.RevisionsView.as_view(), name="api_job_revisions"),
+    path(
+        "jobs/<uuid:job_id>/revisions/quote",
+        revisions.RevisionQuoteView.as_view(),
+        name="api_job_revision_quote",
+    ),
     path("jobs/<uuid:job_id>/audio", jobs.JobAudioView.as_view(), name="api_job_audio"),
     path("jobs/<uuid:job_id>/stream", jobs.JobStreamView.as_view(), name="api_job_stream"),
     path("jobs/<uuid:job_id>/events", jobs.JobEventsView.as_view(), name="api_job_events"),

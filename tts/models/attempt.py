@@ -41,6 +41,9 @@ class Attempt(models.Model):
     discarded_gpu_ms = models.PositiveIntegerField(default=0, db_default=0)
     charged_micros = models.BigIntegerField(default=0)
     audio_key = models.CharField(max_length=200, blank=True)
+    # The model that spoke, and its version; empty before it has.
+    engine = models.CharField(max_length=30, default="", db_default="", blank=True)
+    engine_version = models.CharField(max_length=60, default="", db_default="", blank=True)
     # tts.audio.speech_check.SpeechCheck.as_dict() of what was spoken.
     speech_check = models.JSONField(null=True)
     # What the choice of this segment added to its queue's tag, by which weight, and whether it was trued up with

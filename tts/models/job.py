@@ -50,6 +50,13 @@ class SynthesisJob(models.Model):
     characters = models.PositiveIntegerField()
     segment_count = models.PositiveIntegerField()
     segments_done = models.PositiveIntegerField(default=0)
+    # Of them, those whose audio was there already (Segment.reused), and their characters: they cost nothing.
+    reused_count = models.PositiveIntegerField(default=0, db_default=0)
+    reused_characters = models.PositiveIntegerField(default=0, db_default=0)
+    # The job that this one says again with some segments changed.
+    revision_of = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, related_name="revisions", null=True, db_index=False
+    )
 
     idempotency_key = models.CharField(max_length=200, null=True)
     # Of the request that the key was first used with: another body under the same key is refused.
@@ -61,7 +68,7 @@ class SynthesisJob(models.Model):
     estimate_gpu_ms = models.PositiveIntegerField()
     held_gpu_ms = models.PositiveIntegerField()
     held_micros = models.BigIntegerField()
-    # Sums over the attempts that were charged.
+    # Sums over the attempts that were charged; the audio with that of reused segments.
     gpu_ms = models.PositiveIntegerField(default=0)
     audio_ms = models.PositiveIntegerField(default=0)
     charged_micros = models.BigIntegerField(default=0)
@@ -92,6 +99,9 @@ class SynthesisJob(models.Model):
                 fields=["workspace", "state"], condition=Q(state__in=["queued", "running"]), name="job_live"
             ),
             models.Index(fields=["-created_at"], name="job_newest_first"),
+            models.Index(
+                fields=["revision_of"], condition=Q(revision_of__isnull=False), name="job_revisions"
+            ),
             # What ended lately: for the counters of the metrics.
             models.Index(fields=["finished_at"], condition=Q(finished_at__isnull=False), name="job_ended"),
             models.Index(fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="job_deleted"),

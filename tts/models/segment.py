@@ -40,6 +40,15 @@ class Segment(models.Model):
     gpu_ms = models.PositiveIntegerField(default=0)
     audio_ms = models.PositiveIntegerField(default=0)
     audio_key = models.CharField(max_length=200, blank=True)
+    # Its own seed where it was asked for one; NULL: the job's.
+    seed = models.BigIntegerField(null=True)
+    # What decides how it sounds, as a keyed digest (tts.services.phrases); "" for what is never used again.
+    phrase = models.CharField(max_length=64, default="", db_default="", blank=True)
+    # The engine and version that spoke its audio, where that may be used again: nothing was found in it, and it has
+    # the seed that was asked for. Else "".
+    spoken_by = models.CharField(max_length=100, default="", db_default="", blank=True)
+    # Its audio was there already when the job was submitted: no attempt, no charge.
+    reused = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -59,4 +68,10 @@ class Segment(models.Model):
             models.Index(fields=["voice"], condition=Q(voice__isnull=False), name="segment_by_voice"),
             # The longest waiting of a class.
             models.Index(fields=["job_class", "id"], condition=Q(state="queued"), name="segment_oldest"),
+            # What a workspace has had spoken and may use again.
+            models.Index(
+                fields=["workspace", "phrase"],
+                condition=Q(state="succeeded") & ~Q(spoken_by=""),
+                name="segment_phrase",
+            ),
         ]

@@ -56,6 +56,9 @@ class Receipt:
     # The general price of the job's class; a class of device may have one of its own.
     gpu_second_micros: int
     seed: int
+    # Spoken before and used again: no line names them, and they cost nothing.
+    reused_segments: int
+    reused_characters: int
 
     @property
     def other_seeds(self) -> list[int]:
@@ -108,8 +111,10 @@ def jobs_of(
 def job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
     """The job with its segments and attempts at hand. Raises JobNotFound for another workspace's id, or none."""
     attempts = Attempt.objects.select_related("device").order_by("attempt_number")
-    segments = Segment.objects.order_by("index", "part").prefetch_related(
-        Prefetch("attempts", queryset=attempts)
+    segments = (
+        Segment.objects.select_related("voice")
+        .order_by("index", "part")
+        .prefetch_related(Prefetch("attempts", queryset=attempts))
     )
     job = (
         jobs_of(workspace).filter(pk=job_id).prefetch_related(Prefetch("segments", queryset=segments)).first()
@@ -181,4 +186,6 @@ def receipt_of(job: SynthesisJob) -> Receipt:
         price_version=job.price_version.number,
         gpu_second_micros=rate.gpu_second_micros,
         seed=job.seed,
+        reused_segments=job.reused_count,
+        reused_characters=job.reused_characters,
     )

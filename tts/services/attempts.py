@@ -23,7 +23,7 @@ from tts.audio.speech_check import SpeechCheck
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import wakeups
 from tts.services.bind import release_slot
-from tts.services.closing import Charge, Fenced, Outcome, Work, close, closed_attempt, record
+from tts.services.closing import Charge, Fenced, Outcome, Work, asked_seed, close, closed_attempt, record
 from tts.services.endings import end_job, end_job_if_complete, keep_what_was_spoken
 from tts.states import (
     ATTEMPT_LIVE,
@@ -221,10 +221,10 @@ def may_be_tried_again(work: Work, check: SpeechCheck | None = None) -> bool:
 
 
 def seed_of(work: Work) -> int:
-    """The seed to speak by: the job's, or another one for each time that the speech was found bad."""
+    """The seed to speak by: the one that was asked for, or another one for each time that the speech was found bad."""
     if work.attempt.attempt_number == 1:
-        return work.job.seed
-    return (work.job.seed + SEED_STEP * _found_bad(work)) % SEEDS
+        return asked_seed(work)
+    return (asked_seed(work) + SEED_STEP * _found_bad(work)) % SEEDS
 
 
 def _found_bad(work: Work) -> int:

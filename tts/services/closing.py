@@ -51,6 +51,8 @@ class Outcome:
     peaks: list[int] | None = None
     seed: int | None = None
     discarded_gpu_ms: int = 0
+    engine: str = ""
+    engine_version: str = ""
     check: SpeechCheck | None = None
     """What was found in it; None where nothing was looked at."""
 
@@ -79,7 +81,7 @@ class Charge:
 _CLOSE = """
 WITH moved AS (
     UPDATE tts_segment SET state = %(segment_state)s, gpu_ms = %(kept_gpu_ms)s, audio_ms = %(kept_audio_ms)s,
-        audio_key = %(kept_audio_key)s
+        audio_key = %(kept_audio_key)s, spoken_by = %(spoken_by)s
     WHERE id = %(segment)s AND attempt_number = %(number)s AND state IN ('bound', 'running')
     RETURNING id
 ), ended AS (
@@ -87,6 +89,7 @@ WITH moved AS (
         audio_ms = %(audio_ms)s, audio_key = %(audio_key)s, first_chunk_gpu_ms = %(first_chunk_gpu_ms)s,
         started_at = COALESCE(a.started_at, %(started_at)s), charged_micros = %(charged)s,
         seed = %(seed)s, discarded_gpu_ms = %(discarded_gpu_ms)s, speech_check = %(speech_check)s::jsonb,
+        engine = %(engine)s, engine_version = %(engine_version)s,
         error_code = %(error_code)s, error_detail = %(error_detail)s
     FROM moved
     WHERE a.id = %(attempt)s AND a.state IN ('bound', 'running')
@@ -128,6 +131,7 @@ def close(
                 "kept_gpu_ms": outcome.gpu_ms if done else 0,
                 "kept_audio_ms": outcome.audio_ms if done else 0,
                 "kept_audio_key": outcome.audio_key if done else "",
+                "spoken_by": _spoken_by(work, outcome) if done else "",
                 "attempt": work.attempt.pk,
                 "attempt_state": attempt_state.value,
                 "gpu_ms": outcome.gpu_ms,
@@ -136,6 +140,8 @@ def close(
                 "first_chunk_gpu_ms": outcome.first_chunk_gpu_ms,
                 "seed": outcome.seed,
                 "discarded_gpu_ms": outcome.discarded_gpu_ms,
+                "engine": outcome.engine,
+                "engine_version": outcome.engine_version,
                 "charged": charged,
                 "error_code": error_code,
                 "error_detail": error_detail[:500],
@@ -150,6 +156,24 @@ def close(
         raise Fenced
     started_at, finished_at, name, kind, model_name = row
     return Closed(started_at, finished_at, name, device_class_of(kind=kind, model_name=model_name))
+
+
+def asked_seed(work: Work) -> int:
+    """The seed that the segment is to be spoken with: its own, else the job's."""
+    return work.job.seed if work.segment.seed is None else work.segment.seed
+
+
+def maker_name(engine: str, engine_version: str) -> str:
+    """How `Segment.spoken_by` names who spoke it."""
+    return f"{engine} {engine_version}"
+
+
+def _spoken_by(work: Work, outcome: Outcome) -> str:
+    """Who spoke it, where the audio may stand for the same phrase another time; else ""."""
+    good = outcome.check is not None and not outcome.check.findings
+    if not (work.segment.phrase and good and outcome.engine and outcome.seed == asked_seed(work)):
+        return ""
+    return maker_name(outcome.engine, outcome.engine_version)
 
 
 def closed_attempt(attempt_id: uuid.UUID) -> Closed:

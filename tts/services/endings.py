@@ -9,8 +9,10 @@ from functools import partial
 from typing import BinaryIO, cast
 
 from django.db import transaction
+from django.db.models import F
 from django.db.models.functions import Now
 
+from billing.models import Hold
 from billing.services import holds
 from billing.services.refunds import refund_job
 from tts import storage
@@ -23,6 +25,8 @@ from tts.states import JOB_ENDED, JOB_LIVE, SEGMENT_LIVE, AttemptState, JobState
 
 logger = logging.getLogger(__name__)
 PEAK_COUNT = 240
+# What of a segment goes with its text: a digest of a short text tells it to who tries all of them.
+ERASED = {"text": "", "speaker": "", "phrase": "", "spoken_by": ""}
 
 
 def end_job(
@@ -39,13 +43,13 @@ def end_job(
     Locks the credit account, then the job. Segments that wait are closed; one that is being spoken is left to its
     worker, which finds itself fenced. `refund` gives back what earlier segments of the job had cost.
     """
-    holds.release(job_id=job_id)
+    held = _release(job_id)
     ended = job_facts.move_to_end(
         job_id=job_id, state=state, error_code=error_code, audio_key=audio_key, peaks=peaks or []
     )
     if ended is None:
         return False
-    refunded = refund and refund_job(job_id=job_id)
+    refunded = refund and held and refund_job(job_id=job_id)
     if refunded:
         SynthesisJob.objects.filter(pk=job_id).update(charged_micros=0)
     job_facts.note_end(ended, charged_micros=0 if refunded else ended.charged_micros)
@@ -59,10 +63,21 @@ def end_job(
     return True
 
 
+def _release(job_id: uuid.UUID) -> bool:
+    """Close the job's hold; False where it has none: nothing of it was to be spoken."""
+    try:
+        holds.release(job_id=job_id)
+    except Hold.DoesNotExist:
+        if not SynthesisJob.objects.filter(pk=job_id, reused_count=F("segment_count")).exists():
+            raise
+        return False
+    return True
+
+
 def _close_what_is_left(job_id: uuid.UUID) -> None:
     Segment.objects.filter(job_id=job_id, state__in=SEGMENT_LIVE).update(state=SegmentState.CANCELED)
     # A segment that was being spoken when its job was deleted kept its text for a worker; nobody needs it now.
-    Segment.objects.filter(job_id=job_id, job__deleted_at__isnull=False).update(text="", speaker="")
+    Segment.objects.filter(job_id=job_id, job__deleted_at__isnull=False).update(**ERASED)
     Attempt.objects.filter(job_id=job_id, state=AttemptState.BOUND).update(
         state=AttemptState.CANCELED, finished_at=Now()
     )

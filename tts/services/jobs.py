@@ -14,7 +14,7 @@ from tts import storage
 from tts.errors import JobAlreadyEnded, JobNotFound
 from tts.models import Attempt, Rendition, Segment, SynthesisJob
 from tts.services import wakeups
-from tts.services.endings import end_job
+from tts.services.endings import ERASED, end_job
 from tts.services.submit import JobRequest
 from tts.states import JOB_ENDED, AttemptState, JobState, SegmentState
 
@@ -67,7 +67,7 @@ def delete_job(*, workspace: Workspace, job_id: uuid.UUID) -> None:
         SynthesisJob.objects.filter(pk=job_id).update(
             deleted_at=Now(), text="", instruction_text="", cast={}, chapters=[], peaks=[]
         )
-        Segment.objects.filter(job_id=job_id).exclude(state=SegmentState.RUNNING).update(text="", speaker="")
+        Segment.objects.filter(job_id=job_id).exclude(state=SegmentState.RUNNING).update(**ERASED)
         transaction.on_commit(lambda: delete_job_files(job_id=job_id), robust=True)
     wakeups.wake_job(job_id=job_id)
 
@@ -84,9 +84,7 @@ def delete_job_files(*, job_id: uuid.UUID) -> None:
         storage.delete(key)
     Rendition.objects.filter(job_id=job_id).delete()
     Attempt.objects.filter(job_id=job_id).update(audio_key="")
-    Segment.objects.filter(job_id=job_id).exclude(state=SegmentState.RUNNING).update(
-        audio_key="", text="", speaker=""
-    )
+    Segment.objects.filter(job_id=job_id).exclude(state=SegmentState.RUNNING).update(audio_key="", **ERASED)
     SynthesisJob.objects.filter(pk=job_id).update(audio_key="")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from tts.models import Attempt, SynthesisJob
+from tts.models import Attempt, Segment, SynthesisJob
 from tts.services.endings import keep_what_was_spoken
 from tts.states import JobState
 
@@ -25,8 +25,9 @@ def publish_partial_audio() -> int:
     first = Attempt.objects.filter(job=OuterRef("pk"), segment__index=0, segment__part=0).exclude(
         audio_key=""
     )
+    reused = Segment.objects.filter(job=OuterRef("pk"), index=0, reused=True)
     missing = SynthesisJob.objects.filter(
-        Exists(first),
+        Q(Exists(first)) | Q(Exists(reused)),
         state__in=[JobState.FAILED, JobState.CANCELED],
         finished_at__gte=Now() - timedelta(seconds=WITHIN_S),
         finished_at__lt=Now() - timedelta(seconds=AFTER_S),

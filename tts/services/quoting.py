@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from accounts.models import Workspace
 from billing.models import PriceVersion
@@ -17,16 +17,18 @@ from tts.documents.passages import Passage, ReadText, read_text
 from tts.documents.scripts import NARRATOR
 from tts.engine.capabilities import needs_of
 from tts.errors import NotOffered
-from tts.models import Voice
+from tts.models import Segment, Voice
 from tts.selectors.devices import device_classes_in_use
 from tts.selectors.engines import pool_offer
 from tts.selectors.voices import voice_of
 from tts.services.casting import voices_of_cast
-from tts.services.instructions import PLAIN
+from tts.services.instructions import PLAIN, instruction_needs
+from tts.services.phrases import Manner, Reusable, find_spoken, phrase_of
 from tts.text.annotations import counted_characters, silence_ms
 from tts.text.errors import SpeechTooLong, TextTooManyParts
 from tts.text.estimate import estimate_audio_ms
 from tts.text.hints import Hint, hints_of
+from tts.text.instructions import clean_free_instruction
 from tts.text.language import languages_of
 from tts.text.limits import (
     FIRST_SEGMENT_MS,
@@ -65,6 +67,10 @@ class SegmentPlan:
     speaker: str = NARRATOR
     chapter: int = 0
     language: str = ""
+    seed: int | None = None
+    """None: the job's."""
+    kept: Segment | None = None
+    """The segment of an earlier job that it is, sound and all."""
 
     @functools.cached_property
     def spoken(self) -> str:
@@ -109,6 +115,59 @@ class Quote:
     held_micros: int
     currency: str
     price: PriceVersion
+    rate: Rate
+    manner: Manner
+    reused: Mapping[int, Reusable] = field(default_factory=dict)
+    """Segments, by their place in the plan, whose audio is there already: they cost nothing. `estimate_gpu_ms`,
+    `estimate_micros` and `held_*` are of the others."""
+
+    @property
+    def is_all_reused(self) -> bool:
+        """Whether there is nothing to speak."""
+        return len(self.reused) == len(self.plan)
+
+    @property
+    def reused_characters(self) -> int:
+        return sum(self.plan[place].characters for place in self.reused)
+
+    @property
+    def instruction_needs(self) -> set[str]:
+        """What a device must offer for the instruction, beside what a segment needs."""
+        manner = self.manner
+        return instruction_needs(instruction=manner.instruction, instruction_text=manner.instruction_text)
+
+    def phrases(self, seed: int) -> list[str]:
+        """`Segment.phrase` of each segment, were the job spoken with this seed."""
+        return [
+            part.kept.phrase
+            if part.kept is not None
+            else phrase_of(
+                manner=self.manner,
+                voice=part.voice,
+                text=part.text,
+                spoken=part.spoken,
+                seed=seed if part.seed is None else part.seed,
+            )
+            for part in self.plan
+        ]
+
+    def with_reused(self, reused: Mapping[int, Reusable]) -> Quote:
+        """The same request, priced for what is not among these. Raises TextTooManyParts for what no column holds."""
+        left = [part for place, part in enumerate(self.plan) if place not in reused]
+        estimate_gpu_ms = sum(part.estimate_gpu_ms for part in left)
+        held_gpu_ms = sum(part.held_gpu_ms for part in left)
+        if held_gpu_ms > MAX_GPU_MS:
+            raise TextTooManyParts(parts=len(left), limit=len(left) * MAX_GPU_MS // held_gpu_ms)
+        # Where nothing is spoken nothing is charged, not even the least charge.
+        least = self.price.minimum_charge_micros if left else 0
+        return replace(
+            self,
+            reused=dict(reused),
+            estimate_gpu_ms=estimate_gpu_ms,
+            estimate_micros=max(least, price_gpu_ms(gpu_ms=estimate_gpu_ms, rate=self.rate)),
+            held_gpu_ms=held_gpu_ms,
+            held_micros=max(least, price_gpu_ms(gpu_ms=held_gpu_ms, rate=self.rate)),
+        )
 
     @property
     def segments(self) -> list[str]:
@@ -157,11 +216,15 @@ def quote(
     speed: float = 1.0,
     mode: str = PLAIN,
     cast: Mapping[str, uuid.UUID] | None = None,
+    instruction: str = "",
+    instruction_text: str = "",
+    seed: int | None = None,
 ) -> Quote:
     """Check the request, cut it into segments, and price it. Stores nothing.
 
     In the mode "script" the text's speakers are spoken by the voices of `cast`; a speaker without one is told in the
-    answer, and counted with the job's voice.
+    answer, and counted with the job's voice. With a `seed`, what the workspace has had spoken in the same way is used
+    again and costs nothing (tts.services.phrases).
 
     Raises:
         VoiceNotFound: no such voice for this workspace, the job's or one of the cast's.
@@ -180,7 +243,7 @@ def quote(
     voices = voices_of_cast(workspace, narrator=voice, speakers=read.speakers, cast=cast or {})
     audio_ms = _audio_ms(read, speed)
     languages = languages_of(read.spoken, asked=language)
-    planner = _Planner(
+    planner = Planner(
         voices={NARRATOR: voice, **{name: voices.get(name, voice) for name in read.speakers}},
         languages=languages,
         language=language,
@@ -190,36 +253,81 @@ def quote(
     if not all(map(engine.suits, planner.needs.values())):
         raise NotOffered
     plan, chapters = planner.plan(read)
-    return Quote(
+    manner = Manner(
+        workspace_id=workspace.pk,
+        job_class=job_class,
+        language=language,
+        speed=speed,
+        instruction=instruction,
+        instruction_text=clean_free_instruction(instruction_text),
+    )
+    priced = priced_plan(
+        manner=manner,
         voice=voice,
         text=read.text,
-        language=language,
         characters=read.characters,
         plan=plan,
         chapters=chapters,
         speakers=_speakers(read, plan, voices),
         needs=sorted(set().union(*planner.needs.values())),
         estimate_audio_ms=audio_ms,
-        **_sums(plan, job_class),
     )
+    return priced if seed is None else priced.with_reused(spoken_before(priced, seed))
 
 
-def _sums(plan: Sequence[SegmentPlan], job_class: str) -> dict[str, Any]:
-    """What all of it takes and costs, at today's price. Raises TextTooManyParts for what no column holds."""
+def priced_plan(
+    *,
+    manner: Manner,
+    voice: Voice,
+    text: str,
+    characters: int,
+    plan: list[SegmentPlan],
+    chapters: list[QuotedChapter],
+    speakers: list[QuotedSpeaker],
+    needs: list[str],
+    estimate_audio_ms: int,
+) -> Quote:
+    """What these segments cost at today's price, all of them spoken. Raises TextTooManyParts."""
     price = current_price()
-    rate = _rate(price, job_class)
-    estimate_gpu_ms = sum(part.estimate_gpu_ms for part in plan)
-    held_gpu_ms = sum(part.held_gpu_ms for part in plan)
-    if held_gpu_ms > MAX_GPU_MS:
-        raise TextTooManyParts(parts=len(plan), limit=len(plan) * MAX_GPU_MS // held_gpu_ms)
-    return {
-        "estimate_gpu_ms": estimate_gpu_ms,
-        "estimate_micros": max(price.minimum_charge_micros, price_gpu_ms(gpu_ms=estimate_gpu_ms, rate=rate)),
-        "held_gpu_ms": held_gpu_ms,
-        "held_micros": max(price.minimum_charge_micros, price_gpu_ms(gpu_ms=held_gpu_ms, rate=rate)),
-        "currency": rate.currency,
-        "price": price,
-    }
+    rate = _rate(price, manner.job_class)
+    return Quote(
+        voice=voice,
+        text=text,
+        language=manner.language,
+        characters=characters,
+        plan=plan,
+        chapters=chapters,
+        speakers=speakers,
+        needs=needs,
+        estimate_audio_ms=estimate_audio_ms,
+        estimate_gpu_ms=0,
+        estimate_micros=0,
+        held_gpu_ms=0,
+        held_micros=0,
+        currency=rate.currency,
+        price=price,
+        rate=rate,
+        manner=manner,
+    ).with_reused({})
+
+
+def spoken_before(priced: Quote, seed: int) -> dict[int, Reusable]:
+    """What of it was spoken before with this seed, by place."""
+    phrases = priced.phrases(seed)
+    # Voices of another kind may be another engine's affair.
+    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for place, part in enumerate(priced.plan):
+        if part.kept is None:
+            places[tuple(part.needs)].append(place)
+    found: dict[int, Reusable] = {}
+    for needs, those in places.items():
+        reusable = find_spoken(
+            workspace_id=priced.manner.workspace_id,
+            phrases=[phrases[place] for place in those],
+            needs={*needs, *priced.instruction_needs},
+        )
+        found |= {those[number]: source for number, source in reusable.items()}
+    return found
 
 
 def _rate(price: PriceVersion, job_class: str) -> Rate:
@@ -247,7 +355,7 @@ def _speakers(
     return [QuotedSpeaker(name, voices.get(name), characters[name], segments[name]) for name in read.speakers]
 
 
-class _Planner:
+class Planner:
     """Cuts passages into segments, each with its voice, needs and limits."""
 
     def __init__(
@@ -274,7 +382,10 @@ class _Planner:
         first_indexes: list[int] = []
         for passage in read.passages:
             first_indexes.append(len(plan))
-            plan += [self._planned(text, passage) for text in _cut(passage, is_first=not plan)]
+            plan += [
+                self.planned(text, speaker=passage.speaker, chapter=passage.chapter)
+                for text in cut(passage, is_first=not plan)
+            ]
         if len(plan) > MAX_JOB_SEGMENTS:
             raise TextTooManyParts(parts=len(plan), limit=MAX_JOB_SEGMENTS)
         chapters = [
@@ -282,8 +393,9 @@ class _Planner:
         ]
         return plan, chapters
 
-    def _planned(self, text: str, passage: Passage) -> SegmentPlan:
-        voice = self._voices[passage.speaker]
+    def planned(self, text: str, *, speaker: str, chapter: int) -> SegmentPlan:
+        """One segment of a cleaned text."""
+        voice = self._voices[speaker]
         audio_ms = estimate_audio_ms(text) / self._speed
         estimate = max(1, round(audio_ms * self._gpu_ms_per_audio_s / 1000))
         return SegmentPlan(
@@ -293,13 +405,13 @@ class _Planner:
             characters=counted_characters(text),
             estimate_gpu_ms=estimate,
             held_gpu_ms=HOLD_BASE_GPU_MS + HOLD_FACTOR * estimate,
-            speaker=passage.speaker,
-            chapter=passage.chapter,
+            speaker=speaker,
+            chapter=chapter,
             language=self._language,
         )
 
 
-def _cut(passage: Passage, *, is_first: bool) -> list[str]:
+def cut(passage: Passage, *, is_first: bool) -> list[str]:
     """The passage's segments. A title is one; only what is heard first of all is kept short."""
     if passage.is_title:
         return segment(passage.text, preferred_ms=MAX_SEGMENT_MS, first_ms=MAX_SEGMENT_MS)

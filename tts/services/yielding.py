@@ -103,6 +103,8 @@ def _leave_rest(work: Work, outcome: Outcome, rest: str, spoken_estimate: int) -
         characters=counted_characters(rest),
         estimate_gpu_ms=max(1, whole.estimate_gpu_ms - spoken_estimate),
         held_gpu_ms=max(1, whole.held_gpu_ms - outcome.gpu_ms),
+        # Neither part is the phrase that was asked for.
+        phrase="",
     )
 
 
@@ -122,6 +124,7 @@ def _keep_spoken(work: Work, outcome: Outcome, spoken: str, spoken_estimate: int
         speaker=whole.speaker,
         chapter=whole.chapter,
         characters=counted_characters(spoken),
+        seed=whole.seed,
         state=SegmentState.SUCCEEDED,
         attempt_number=work.attempt.attempt_number,
         estimate_gpu_ms=spoken_estimate,

@@ -208,6 +208,9 @@ def _quote_context(workspace: Workspace, form: RequestForm, voices: list[VoiceCa
             speed=wanted.speed,
             mode=wanted.mode,
             cast=wanted.cast,
+            instruction=wanted.instruction,
+            instruction_text=wanted.instruction_text,
+            seed=wanted.seed,
         )
         # Nothing chosen yet is no mistake of somebody who still chooses.
         check_wording(mode=PLAIN, instruction=wanted.instruction, instruction_text=wanted.instruction_text)

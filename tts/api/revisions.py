@@ -1,0 +1,162 @@
+"""Jobs said again with some of their segments changed."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, cast
+
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
+
+from accounts.models import ApiKey, User
+from accounts.tenancy import require_workspace
+from billing.errors import BudgetReached, InsufficientCredit, NoPrice
+from portal.lib.api_views import ApiView
+from portal.lib.http import client_address
+from portal.lib.logging import request_id_var
+from portal.lib.openapi import IDEMPOTENCY_KEY, JSON_BODY, ProblemSerializer, problems
+from portal.lib.throttling import SubmitThrottle
+from tts.api.quotes import QuoteSerializer, quote_json
+from tts.api.representations import JobSerializer, job_json
+from tts.api.serializers import NewRevisionSerializer, validated
+from tts.api.texts import AnnotationMistakeSerializer
+from tts.errors import (
+    AudioGone,
+    DailyCharactersReached,
+    IdempotencyKeyInvalid,
+    IdempotencyKeyReused,
+    JobNotFound,
+    JobNotSucceeded,
+    JobTooLong,
+    ModeNotSupported,
+    NotOffered,
+    QueueFull,
+    RevisionInvalid,
+    StorageFull,
+    TextBlocked,
+)
+from tts.selectors.jobs import jobs_of
+from tts.services.revisions import SegmentEdit, quote_revision, revise_job
+from tts.text.errors import SpeechTooLong, TextEmpty, TextTooLong, TextTooManyParts
+
+REFUSALS = (
+    JobNotFound,
+    JobNotSucceeded,
+    AudioGone,
+    RevisionInvalid,
+    NotOffered,
+    TextEmpty,
+    TextTooLong,
+    TextTooManyParts,
+    SpeechTooLong,
+    NoPrice,
+)
+EXAMPLES = [
+    OpenApiExample(
+        "another text for one segment, another seed for a second, a third left out",
+        value={
+            "segments": [
+                {"index": 2, "text": "We open at nine o'clock."},
+                {"index": 4, "seed": 11},
+                {"index": 7, "text": ""},
+            ]
+        },
+        request_only=True,
+    )
+]
+
+
+class SegmentFaultSerializer(serializers.Serializer[Any]):
+    index = serializers.IntegerField()
+    code = serializers.CharField()
+    message = serializers.CharField(help_text="In the language of Accept-Language.")
+    mistakes = AnnotationMistakeSerializer(many=True, required=False)
+
+
+class RevisionProblemSerializer(ProblemSerializer):
+    """Why a revision is refused; of `revision_invalid` with every segment at fault."""
+
+    segments = SegmentFaultSerializer(many=True, required=False)
+
+
+class RevisionsView(ApiView):
+    def get_throttles(self) -> list[BaseThrottle]:
+        return [*super().get_throttles(), SubmitThrottle()]
+
+    @extend_schema(
+        operation_id="jobs_revise",
+        tags=["jobs"],
+        summary="Say some segments again",
+        description="Makes a new job of one that succeeded: the segments named here are spoken, all others keep their "
+        "sound and cost nothing. The old job stays as it is. With nothing to speak (segments that are only left out), "
+        "the new job has succeeded at once.",
+        parameters=[IDEMPOTENCY_KEY],
+        request=NewRevisionSerializer,
+        responses={
+            202: OpenApiResponse(
+                JobSerializer, description="Taken in, or (Idempotency-Replayed) taken in before."
+            ),
+            **problems(
+                *JSON_BODY,
+                *REFUSALS,
+                IdempotencyKeyInvalid,
+                IdempotencyKeyReused,
+                InsufficientCredit,
+                BudgetReached,
+                ModeNotSupported,
+                QueueFull,
+                JobTooLong,
+                DailyCharactersReached,
+                StorageFull,
+                TextBlocked,
+                body=RevisionProblemSerializer,
+            ),
+        },
+        examples=EXAMPLES,
+    )
+    def post(self, request: Request, job_id: uuid.UUID) -> Response:
+        submission = revise_job(
+            workspace=require_workspace(request),
+            user=cast(User, request.user),
+            api_key=request.auth if isinstance(request.auth, ApiKey) else None,
+            job_id=job_id,
+            edits=_edits(request, job_id),
+            idempotency_key=request.headers.get("Idempotency-Key"),
+            client_address=client_address(request._request),
+            request_id=request_id_var.get(),
+        )
+        headers = {"Location": f"/api/v1/jobs/{submission.job.pk}"}
+        if not submission.created:
+            headers["Idempotency-Replayed"] = "true"
+        return Response(job_json(submission.job), status=202, headers=headers)
+
+
+class RevisionQuoteView(ApiView):
+    @extend_schema(
+        operation_id="jobs_revision_quote",
+        tags=["jobs"],
+        summary="Quote a revision",
+        description="What it would cost to say these segments again, without doing it. Nothing is stored.",
+        request=NewRevisionSerializer,
+        responses={
+            200: QuoteSerializer,
+            **problems(*JSON_BODY, *REFUSALS, body=RevisionProblemSerializer),
+        },
+        examples=EXAMPLES,
+    )
+    def post(self, request: Request, job_id: uuid.UUID) -> Response:
+        priced = quote_revision(
+            workspace=require_workspace(request), job_id=job_id, edits=_edits(request, job_id)
+        )
+        return Response(quote_json(priced))
+
+
+def _edits(request: Request, job_id: uuid.UUID) -> list[SegmentEdit]:
+    """Raises JobNotFound first: nothing else is told of another workspace's job."""
+    if not jobs_of(require_workspace(request)).filter(pk=job_id).exists():
+        raise JobNotFound
+    form = validated(NewRevisionSerializer, request.data)
+    return [SegmentEdit(**edit) for edit in form["segments"]]

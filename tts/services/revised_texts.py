@@ -1,0 +1,81 @@
+"""What a job's whole text and its chapters are once some of its segments say something else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tts.models import SynthesisJob
+from tts.services.quoting import QuotedChapter, SegmentPlan
+
+_SPEAKER_ENDS = re.compile(r"\s*[:：]\s*")
+
+
+@dataclass(frozen=True)
+class Revised:
+    """A segment of the new job, and the index that it, or what it was, has in the old one."""
+
+    index: int
+    plan: SegmentPlan
+
+
+def whole_text(source: SynthesisJob, changed: Mapping[int, str]) -> str:
+    """The old job's text with what these segments say now in its place; "" is left out, its speaker's name too."""
+    text, written, at = source.text, [], 0
+    for segment in source.segments.all():
+        found = text.find(segment.text.strip(), at)
+        if found < 0:
+            # A text that its segments cannot be found in is told by them alone.
+            return _joined(source, changed)
+        end = found + len(segment.text.strip())
+        if segment.index not in changed:
+            written.append(text[at:end])
+        elif segment.part == 0:
+            before = text[at:found]
+            if not changed[segment.index].strip():
+                before = _without_speaker(before, segment.speaker)
+            written.append(before + changed[segment.index].strip())
+        at = end
+    return "".join([*written, text[at:]]).strip()
+
+
+def _joined(source: SynthesisJob, changed: Mapping[int, str]) -> str:
+    written = [
+        segment.text if segment.index not in changed else changed[segment.index] * (segment.part == 0)
+        for segment in source.segments.all()
+    ]
+    return "".join(written).strip()
+
+
+def _without_speaker(before: str, speaker: str) -> str:
+    start = before.rfind("\n") + 1
+    line = before[start:].strip()
+    named = speaker and line.startswith(speaker) and _SPEAKER_ENDS.fullmatch(line[len(speaker) :])
+    return before[:start].rstrip("\n") if named else before
+
+
+def revised_chapters(
+    source: SynthesisJob, revised: Sequence[Revised]
+) -> tuple[list[QuotedChapter], list[SegmentPlan]]:
+    """The chapters that are left, with the segments that they begin with now, and the plan with their numbers."""
+    chapters: list[QuotedChapter] = []
+    plan: list[SegmentPlan] = []
+    number, index = -1, -1
+    for one in revised:
+        index += one.plan.kept is None or one.plan.kept.part == 0
+        if source.chapters and one.plan.chapter != number:
+            number = one.plan.chapter
+            chapters.append(QuotedChapter(_title(source, one, number), index))
+        plan.append(replace(one.plan, chapter=max(0, len(chapters) - 1)))
+    return chapters, plan
+
+
+def _title(source: SynthesisJob, first: Revised, number: int) -> str:
+    if number >= len(source.chapters):
+        return ""
+    old = source.chapters[number]
+    if not old["title"] or old["first_index"] != first.index:
+        return ""
+    title: str = old["title"] if first.plan.kept is not None else first.plan.text.strip()
+    return title

@@ -1,0 +1,312 @@
+"""A job said again with some of its segments changed: only those are spoken and paid, the rest keeps its sound."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+
+from django.db import IntegrityError
+
+from accounts.errors import WorkspaceSuspended
+from accounts.models import ApiKey, User, Workspace
+from portal.lib.errors import DomainError
+from tts.errors import (
+    AudioGone,
+    JobNotSucceeded,
+    NotOffered,
+    RevisionInvalid,
+    SegmentTwice,
+    SegmentUnknown,
+    TextBlocked,
+)
+from tts.models import Segment, SynthesisJob, Voice
+from tts.selectors.engines import PoolOffer, pool_offer
+from tts.selectors.jobs import job_of
+from tts.selectors.voices import voice_of
+from tts.services.attempts import SEEDS
+from tts.services.blame import is_any_blocked
+from tts.services.instructions import check_is_taken
+from tts.services.phrases import Manner, Reusable
+from tts.services.quoting import HOUR_MS, Planner, Quote, SegmentPlan, priced_plan, spoken_before
+from tts.services.revised_texts import Revised, revised_chapters, whole_text
+from tts.services.stored import check_storage
+from tts.services.storing import store_job
+from tts.services.submit import Submission, check_key, check_length, earlier_job
+from tts.states import JobState
+from tts.text.annotations import silence_ms
+from tts.text.cleaning import clean_text
+from tts.text.errors import SpeechTooLong, TextEmpty, TextTooLong, TextTooManyParts
+from tts.text.estimate import estimate_audio_ms
+from tts.text.language import languages_of
+from tts.text.limits import (
+    FIRST_SEGMENT_MS,
+    MAX_JOB_AUDIO_MS,
+    MAX_JOB_SEGMENTS,
+    PREFERRED_SEGMENT_MS,
+    max_job_characters,
+)
+from tts.text.segmentation import segment as cut_into_segments
+
+
+@dataclass(frozen=True)
+class SegmentEdit:
+    """What becomes of the segment `index`. `text` None: what it says stays; blank: it is left out. `seed` None: a text
+    that is changed keeps the seed, one that stays is said with another."""
+
+    index: int
+    text: str | None = None
+    seed: int | None = None
+
+
+def quote_revision(*, workspace: Workspace, job_id: uuid.UUID, edits: Sequence[SegmentEdit]) -> Quote:
+    """What a revision would cost. Stores nothing.
+
+    Raises:
+        JobNotFound, JobNotSucceeded, AudioGone, RevisionInvalid, NotOffered, TextEmpty, TextTooLong, TextTooManyParts,
+        SpeechTooLong.
+    """
+    return _priced(workspace, _source(workspace, job_id), edits)
+
+
+def revise_job(
+    *,
+    workspace: Workspace,
+    user: User | None,
+    api_key: ApiKey | None,
+    job_id: uuid.UUID,
+    edits: Sequence[SegmentEdit],
+    idempotency_key: str | None,
+    client_address: str | None,
+    request_id: str,
+) -> Submission:
+    """Make a new job of a done one, in which these segments are spoken and all others keep their audio; the old job
+    stays as it is.
+
+    The same key with the same request returns the job that it made (`created` False). Locks the credit account.
+
+    Raises:
+        As `quote_revision` and tts.services.submit.submit_job. Nothing was changed then.
+    """
+    if workspace.suspended_at is not None:
+        raise WorkspaceSuspended
+    check_key(idempotency_key)
+    fingerprint = _fingerprint(job_id, edits)
+    if earlier := earlier_job(workspace, idempotency_key, fingerprint):
+        return Submission(job=earlier, created=False)
+    source = _source(workspace, job_id)
+    priced = _priced(workspace, source, edits)
+    _check(workspace, source, priced)
+    job = _build(source, priced)
+    job.created_by, job.api_key = user, api_key
+    job.idempotency_key, job.request_sha256 = idempotency_key, fingerprint
+    job.client_address, job.request_id = client_address, request_id
+    kept = [place for place, part in enumerate(priced.plan) if part.kept is not None]
+    try:
+        # It goes on with the model that spoke the rest; where that is gone, tts_bind gives it to another.
+        store_job(job, priced, engine=source.engine, required=kept)
+    except IntegrityError:
+        if earlier := earlier_job(workspace, idempotency_key, fingerprint):
+            return Submission(job=earlier, created=False)
+        raise
+    return Submission(job=job, created=True)
+
+
+def _fingerprint(job_id: uuid.UUID, edits: Sequence[SegmentEdit]) -> str:
+    request = {"revision_of": str(job_id), "segments": [asdict(edit) for edit in edits]}
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+
+
+def _source(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
+    source = job_of(workspace, job_id)
+    if source.state != JobState.SUCCEEDED:
+        raise JobNotSucceeded
+    return source
+
+
+def _check(workspace: Workspace, source: SynthesisJob, priced: Quote) -> None:
+    if not priced.is_all_reused:
+        check_is_taken(
+            instruction=source.instruction, instruction_text=source.instruction_text, needs=priced.needs
+        )
+    check_length(workspace, priced)
+    check_storage(workspace, adds_ms=priced.estimate_audio_ms)
+    if is_any_blocked(part.text for place, part in enumerate(priced.plan) if place not in priced.reused):
+        raise TextBlocked
+
+
+def _priced(workspace: Workspace, source: SynthesisJob, edits: Sequence[SegmentEdit]) -> Quote:
+    engine = pool_offer()
+    revised = _revised(workspace, source, edits, engine)
+    chapters, plan = revised_chapters(source, revised)
+    anew = [part for part in plan if part.kept is None]
+    if not all(engine.suits(part.needs) for part in anew):
+        raise NotOffered
+    kept = {
+        place: Reusable(part.kept.audio_key, part.kept.audio_ms, part.kept.spoken_by)
+        for place, part in enumerate(plan)
+        if part.kept is not None
+    }
+    priced = priced_plan(
+        manner=Manner(
+            workspace_id=workspace.pk,
+            job_class=source.job_class,
+            language=source.language,
+            speed=source.speed,
+            instruction=source.instruction,
+            instruction_text=source.instruction_text,
+        ),
+        voice=source.voice,
+        text=whole_text(source, _changed(edits, revised)),
+        characters=sum(part.characters for part in plan),
+        plan=plan,
+        chapters=chapters,
+        speakers=[],
+        needs=sorted(set().union(*(part.needs for part in anew))),
+        estimate_audio_ms=_audio_ms(source, anew) + sum(one.audio_ms for one in kept.values()),
+    )
+    _check_size(source, priced)
+    # The job's own audio comes first, whoever spoke it.
+    return priced.with_reused({**spoken_before(priced, source.seed), **kept})
+
+
+def _audio_ms(source: SynthesisJob, anew: Sequence[SegmentPlan]) -> int:
+    said = sum(estimate_audio_ms(part.text) + silence_ms(part.text) for part in anew)
+    return round(said / source.speed)
+
+
+def _check_size(source: SynthesisJob, priced: Quote) -> None:
+    """As for every text."""
+    if not priced.plan:
+        raise TextEmpty
+    limit = max_job_characters(source.job_class)
+    if priced.characters > limit:
+        raise TextTooLong(characters=priced.characters, limit=limit)
+    if len(priced.plan) > MAX_JOB_SEGMENTS:
+        raise TextTooManyParts(parts=len(priced.plan), limit=MAX_JOB_SEGMENTS)
+    if priced.estimate_audio_ms > MAX_JOB_AUDIO_MS:
+        hours = priced.estimate_audio_ms // HOUR_MS + 1
+        raise SpeechTooLong(hours=hours, limit_hours=MAX_JOB_AUDIO_MS // HOUR_MS)
+
+
+def _changed(edits: Sequence[SegmentEdit], revised: Sequence[Revised]) -> dict[int, str]:
+    """What the segments say now whose text was changed, as it is spoken; "" for one that is left out."""
+    changed = {edit.index: "" for edit in edits if edit.text is not None}
+    for one in revised:
+        if one.index in changed:
+            changed[one.index] += one.plan.text
+    return changed
+
+
+def _revised(
+    workspace: Workspace, source: SynthesisJob, edits: Sequence[SegmentEdit], engine: PoolOffer
+) -> list[Revised]:
+    """The segments of the new job in order. Raises RevisionInvalid, AudioGone."""
+    parts: dict[int, list[Segment]] = defaultdict(list)
+    for segment in source.segments.all():
+        parts[segment.index].append(segment)
+    named = Counter(edit.index for edit in edits)
+    faults: list[tuple[int, DomainError]] = [
+        (index, SegmentUnknown() if index not in parts else SegmentTwice())
+        for index, times in named.items()
+        if index not in parts or times > 1
+    ]
+    by_index = {edit.index: edit for edit in edits}
+    find_voice = cache(lambda voice_id: voice_of(workspace, voice_id))
+    revised: list[Revised] = []
+    for index, whole in parts.items():
+        edit = by_index.get(index)
+        if edit is None:
+            if not all(segment.audio_key for segment in whole):
+                raise AudioGone
+            revised += [Revised(index, _kept(source, segment)) for segment in whole]
+            continue
+        try:
+            revised += [
+                Revised(index, part) for part in _spoken_anew(source, whole, edit, engine, find_voice)
+            ]
+        except DomainError as fault:
+            faults.append((index, fault))
+    if faults:
+        raise RevisionInvalid(faults=sorted(faults, key=lambda fault: fault[0]))
+    return revised
+
+
+def _kept(source: SynthesisJob, segment: Segment) -> SegmentPlan:
+    return SegmentPlan(
+        text=segment.text,
+        voice=segment.voice or source.voice,
+        needs=segment.needs,
+        characters=segment.characters,
+        estimate_gpu_ms=0,
+        held_gpu_ms=0,
+        speaker=segment.speaker,
+        chapter=segment.chapter,
+        language=source.language,
+        seed=segment.seed,
+        kept=segment,
+    )
+
+
+def _spoken_anew(
+    source: SynthesisJob,
+    whole: Sequence[Segment],
+    edit: SegmentEdit,
+    engine: PoolOffer,
+    find_voice: Callable[[uuid.UUID], Voice],
+) -> list[SegmentPlan]:
+    """The segments that an edited one becomes: none where it is left out. `whole` has all of its parts."""
+    first, before = whole[0], "".join(segment.text for segment in whole)
+    text, seed = before, edit.seed
+    if edit.text is None:
+        pieces = [before]
+        seed = secrets.randbelow(SEEDS) if seed is None else seed
+    elif not edit.text.strip():
+        return []
+    else:
+        clean = clean_text(edit.text, supported_languages=engine.languages, language=source.language)
+        # The line ends behind it say how long the speaker rests.
+        text = clean.text + before[len(before.rstrip()) :]
+        first_ms = PREFERRED_SEGMENT_MS if edit.index else FIRST_SEGMENT_MS
+        pieces = cut_into_segments(text, first_ms=first_ms)
+        seed = first.seed if seed is None else seed
+    planner = Planner(
+        voices={first.speaker: find_voice(first.voice_id or source.voice_id)},
+        languages=languages_of(text, asked=source.language),
+        language=source.language,
+        gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s,
+        speed=source.speed,
+    )
+    return [
+        replace(planner.planned(piece, speaker=first.speaker, chapter=first.chapter), seed=seed)
+        for piece in pieces
+    ]
+
+
+def _build(source: SynthesisJob, priced: Quote) -> SynthesisJob:
+    """The new job: the old one's request, but for the text."""
+    return SynthesisJob(
+        workspace=source.workspace,
+        voice=source.voice,
+        job_class=source.job_class,
+        mode=source.mode,
+        instruction=source.instruction,
+        instruction_text=source.instruction_text,
+        text=priced.text,
+        cast=source.cast,
+        chapters=[asdict(chapter) for chapter in priced.chapters],
+        language=source.language,
+        seed=source.seed,
+        speed=source.speed,
+        response_format=source.response_format,
+        sample_rate_hz=source.sample_rate_hz,
+        loudness_lufs=source.loudness_lufs,
+        characters=priced.characters,
+        price_version=priced.price,
+        revision_of=source,
+    )
