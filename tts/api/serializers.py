@@ -119,12 +119,6 @@ class NewQuoteSerializer(StrictSerializer):
 
 
 class NewJobSerializer(NewQuoteSerializer):
-    mode = StrictChoiceField(
-        choices=[(PLAIN, _("Plain text")), (INSTRUCT, _("With an instruction"))],
-        required=False,
-        default=PLAIN,
-        help_text="How the text is read. With an instruction it is always instruct.",
-    )
     response_format = StrictChoiceField(
         choices=FORMAT_CHOICES,
         required=False,

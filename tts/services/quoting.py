@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import functools
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from accounts.models import Workspace
 from billing.models import PriceVersion
-from billing.pricing import Rate, price_gpu_ms
+from billing.pricing import Rate
 from billing.selectors.prices import current_price, highest_rate
 from tts.documents.passages import Passage, ReadText, read_text
 from tts.documents.scripts import NARRATOR
 from tts.engine.capabilities import needs_of
 from tts.errors import NotOffered
-from tts.models import Segment, Voice
+from tts.models import Voice
 from tts.selectors.devices import device_classes_in_use
 from tts.selectors.engines import pool_offer
 from tts.selectors.voices import voice_of
 from tts.services.casting import voices_of_cast
-from tts.services.instructions import PLAIN, instruction_needs
-from tts.services.phrases import Manner, Reusable, find_spoken, phrase_of
+from tts.services.instructions import PLAIN
+from tts.services.phrases import Manner, Reusable, find_spoken
+from tts.services.quotes import Quote, QuotedChapter, QuotedSpeaker, SegmentPlan
 from tts.text.annotations import counted_characters, silence_ms
 from tts.text.errors import SpeechTooLong, TextTooManyParts
 from tts.text.estimate import estimate_audio_ms
-from tts.text.hints import Hint, hints_of
 from tts.text.instructions import clean_free_instruction
 from tts.text.language import languages_of
 from tts.text.limits import (
@@ -39,8 +37,18 @@ from tts.text.limits import (
     max_job_characters,
 )
 from tts.text.segmentation import segment
-from tts.text.spoken import spoken_text
 
+__all__ = [
+    "SCRIPT",
+    "Planner",
+    "Quote",
+    "QuotedChapter",
+    "QuotedSpeaker",
+    "SegmentPlan",
+    "priced_plan",
+    "quote",
+    "spoken_before",
+]
 # The hold is the quote's upper bound: this many times the estimate, and a fixed part for short texts. The engine is
 # stopped when it is used up, so it has to cover a slow moment of a shared device, not a broken one.
 HOLD_FACTOR = 4
@@ -49,161 +57,6 @@ HOLD_BASE_GPU_MS = 3000
 # The mode of a text that is read as a script of several speakers.
 SCRIPT: Final = "script"
 HOUR_MS: Final = 3_600_000
-PREVIEW_SEGMENTS: Final = 60
-# What a column of milliseconds holds: 24 days.
-MAX_GPU_MS: Final = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class SegmentPlan:
-    """A segment as it will be stored. Price and limits go by `text`; `spoken` is what the engine is given for it."""
-
-    text: str
-    voice: Voice
-    needs: list[str]
-    characters: int
-    estimate_gpu_ms: int
-    held_gpu_ms: int
-    speaker: str = NARRATOR
-    chapter: int = 0
-    language: str = ""
-    seed: int | None = None
-    """None: the job's."""
-    kept: Segment | None = None
-    """The segment of an earlier job that it is, sound and all."""
-
-    @functools.cached_property
-    def spoken(self) -> str:
-        """Made when it is asked for: storing a job does not need it."""
-        return spoken_text(self.text, language=self.language, voice_language=self.voice.language)
-
-
-@dataclass(frozen=True)
-class QuotedSpeaker:
-    """A speaker of a script, and what is his. `voice` None: none is chosen, and the job would be refused."""
-
-    name: str
-    voice: Voice | None
-    characters: int
-    segment_count: int
-
-
-@dataclass(frozen=True)
-class QuotedChapter:
-    """`title` is "" where the text begins without one; `first_index` is the segment that the chapter begins with."""
-
-    title: str
-    first_index: int
-
-
-@dataclass(frozen=True)
-class Quote:
-    """`estimate_*` is what to expect, `held_*` what is set aside at most. `needs`: of all segments together."""
-
-    voice: Voice
-    text: str
-    language: str
-    characters: int
-    plan: list[SegmentPlan]
-    chapters: list[QuotedChapter]
-    speakers: list[QuotedSpeaker]
-    needs: list[str]
-    estimate_audio_ms: int
-    estimate_gpu_ms: int
-    estimate_micros: int
-    held_gpu_ms: int
-    held_micros: int
-    currency: str
-    price: PriceVersion
-    rate: Rate
-    manner: Manner
-    reused: Mapping[int, Reusable] = field(default_factory=dict)
-    """Segments, by their place in the plan, whose audio is there already: they cost nothing. `estimate_gpu_ms`,
-    `estimate_micros` and `held_*` are of the others."""
-
-    @property
-    def is_all_reused(self) -> bool:
-        """Whether there is nothing to speak."""
-        return len(self.reused) == len(self.plan)
-
-    @property
-    def reused_characters(self) -> int:
-        return sum(self.plan[place].characters for place in self.reused)
-
-    @property
-    def instruction_needs(self) -> set[str]:
-        """What a device must offer for the instruction, beside what a segment needs."""
-        manner = self.manner
-        return instruction_needs(instruction=manner.instruction, instruction_text=manner.instruction_text)
-
-    def phrases(self, seed: int) -> list[str]:
-        """`Segment.phrase` of each segment, were the job spoken with this seed."""
-        return [
-            part.kept.phrase
-            if part.kept is not None
-            else phrase_of(
-                manner=self.manner,
-                voice=part.voice,
-                text=part.text,
-                spoken=part.spoken,
-                seed=seed if part.seed is None else part.seed,
-            )
-            for part in self.plan
-        ]
-
-    def with_reused(self, reused: Mapping[int, Reusable]) -> Quote:
-        """The same request, priced for what is not among these. Raises TextTooManyParts for what no column holds."""
-        left = [part for place, part in enumerate(self.plan) if place not in reused]
-        estimate_gpu_ms = sum(part.estimate_gpu_ms for part in left)
-        held_gpu_ms = sum(part.held_gpu_ms for part in left)
-        if held_gpu_ms > MAX_GPU_MS:
-            raise TextTooManyParts(parts=len(left), limit=len(left) * MAX_GPU_MS // held_gpu_ms)
-        # Where nothing is spoken nothing is charged, not even the least charge.
-        least = self.price.minimum_charge_micros if left else 0
-        return replace(
-            self,
-            reused=dict(reused),
-            estimate_gpu_ms=estimate_gpu_ms,
-            estimate_micros=max(least, price_gpu_ms(gpu_ms=estimate_gpu_ms, rate=self.rate)),
-            held_gpu_ms=held_gpu_ms,
-            held_micros=max(least, price_gpu_ms(gpu_ms=held_gpu_ms, rate=self.rate)),
-        )
-
-    @property
-    def segments(self) -> list[str]:
-        return [part.text for part in self.plan]
-
-    @property
-    def spoken(self) -> list[str]:
-        return [part.spoken for part in self.plan]
-
-    @property
-    def preview(self) -> list[SegmentPlan]:
-        """What a page shows of the plan: of a book its beginning."""
-        return self.plan[:PREVIEW_SEGMENTS]
-
-    @property
-    def further_count(self) -> int:
-        """How many segments come after the preview."""
-        return len(self.plan) - len(self.preview)
-
-    @property
-    def hints(self) -> list[Hint]:
-        """What is read as it stands and may have been meant as an annotation."""
-        return hints_of(self.text)
-
-    @property
-    def is_spoken_as_written(self) -> bool:
-        """Whether nothing of the preview is said otherwise than it is written."""
-        return all(part.spoken == part.text for part in self.preview)
-
-    @property
-    def price_version(self) -> int:
-        return self.price.number
-
-    @property
-    def speakers_without_voice(self) -> list[str]:
-        return [speaker.name for speaker in self.speakers if speaker.voice is None]
 
 
 def quote(
@@ -232,6 +85,8 @@ def quote(
         text_* and the like: see tts.text.errors.
     """
     engine = pool_offer()
+    own_words = clean_free_instruction(instruction_text)
+    manner = Manner(workspace.pk, job_class, language, speed, instruction, own_words)
     read = read_text(
         text,
         is_script=mode == SCRIPT,
@@ -253,14 +108,6 @@ def quote(
     if not all(map(engine.suits, planner.needs.values())):
         raise NotOffered
     plan, chapters = planner.plan(read)
-    manner = Manner(
-        workspace_id=workspace.pk,
-        job_class=job_class,
-        language=language,
-        speed=speed,
-        instruction=instruction,
-        instruction_text=clean_free_instruction(instruction_text),
-    )
     priced = priced_plan(
         manner=manner,
         voice=voice,

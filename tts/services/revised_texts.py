@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tts.models import SynthesisJob
-from tts.services.quoting import QuotedChapter, SegmentPlan
+from tts.services.quotes import QuotedChapter, SegmentPlan
 
 _SPEAKER_ENDS = re.compile(r"\s*[:：]\s*")
 

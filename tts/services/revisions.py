@@ -33,7 +33,8 @@ from tts.services.attempts import SEEDS
 from tts.services.blame import is_any_blocked
 from tts.services.instructions import check_is_taken
 from tts.services.phrases import Manner, Reusable
-from tts.services.quoting import HOUR_MS, Planner, Quote, SegmentPlan, priced_plan, spoken_before
+from tts.services.quotes import Quote, SegmentPlan
+from tts.services.quoting import HOUR_MS, Planner, priced_plan, spoken_before
 from tts.services.revised_texts import Revised, revised_chapters, whole_text
 from tts.services.stored import check_storage
 from tts.services.storing import store_job

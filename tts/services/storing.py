@@ -19,7 +19,7 @@ from tts.services.bind import bind_idle_slots
 from tts.services.endings import end_job_if_complete
 from tts.services.model_shares import drawn_engine
 from tts.services.phrases import Reusable
-from tts.services.quoting import Quote, SegmentPlan
+from tts.services.quotes import Quote, SegmentPlan
 from tts.services.taking_over import taken_over
 from tts.states import JOB_LIVE, SegmentState
 
