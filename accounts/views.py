@@ -25,7 +25,7 @@ from accounts.quick_start import examples
 from accounts.selectors.api_keys import api_keys_of
 from accounts.selectors.people import runs_workspace
 from accounts.services import api_keys
-from accounts.tenancy import choose_workspace, one_of, require_workspace
+from accounts.tenancy import choose_workspace, one_of, require_workspace, workspace_of
 from portal.lib import clock
 from portal.lib.redirects import remember_language, safe_next
 
@@ -106,7 +106,12 @@ def account_settings(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         user.save(update_fields=list(form.cleaned_data))
         return _saved(request, language=user.locale)
-    return render(request, "accounts/settings.html", {"form": form})
+    workspace = workspace_of(request)
+    context = {
+        "form": form,
+        "runs_workspace": workspace is not None and runs_workspace(user, workspace.pk),
+    }
+    return render(request, "accounts/settings.html", context)
 
 
 def _saved(request: HttpRequest, *, language: str) -> HttpResponse:

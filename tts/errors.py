@@ -140,6 +140,20 @@ class InstructionsConflict(DomainError):
     message = _("Choose an instruction of the list or write one of your own, not both. Nothing was charged.")
 
 
+class LabelRequired(DomainError):
+    code = "label_required"
+    status = 422
+    field = "explicit_label"
+    message = _("The operator asks for a label that is heard. Choose a tone or words. Nothing was changed.")
+
+
+class LoudnessInvalid(DomainError):
+    code = "loudness_invalid"
+    status = 422
+    field = "loudness_lufs"
+    message = _("A loudness target is from %(minimum)s to %(maximum)s LUFS. Nothing was changed.")
+
+
 class NotOffered(DomainError):
     code = "not_offered"
     status = 422

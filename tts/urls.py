@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from tts.views import document, history, jobs, media, studio, subtitles, voices
+from tts.views import document, history, jobs, media, output_settings, studio, subtitles, voices
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("studio/", studio.studio, name="studio"),
@@ -17,6 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("voices/<uuid:voice_id>/rename/", voices.voice_rename, name="voice_rename"),
     path("voices/<uuid:voice_id>/delete/", voices.voice_delete, name="voice_delete"),
     path("voices/<uuid:voice_id>/audio", media.voice_audio, name="voice_audio"),
+    path("workspace/output/", output_settings.output_settings, name="output_settings"),
     path("history/", history.history, name="history"),
     path("jobs/<uuid:job_id>/", jobs.job, name="job"),
     path("jobs/<uuid:job_id>/repeat/", studio.job_repeat, name="job_repeat"),

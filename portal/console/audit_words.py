@@ -32,6 +32,7 @@ ACT_LABELS: Final[dict[str, str | Promise]] = {
     "model.share": _("Share of a model on trial"),
     "plan.add": _("New version of a plan"),
     "plan.move": _("Moved to a version of a plan"),
+    "workspace.output": _("Delivery of audio changed by its workspace"),
     "books.reconcile": _("Books reconciled"),
     "books.explain": _("Difference explained"),
 }

@@ -17,6 +17,7 @@ from accounts.webhook_upkeep import WebhookUpkeep
 from billing.upkeep import MoneyUpkeep
 from portal.lib.side_thread import SideThread
 from tts.services.preset_samples import ensure_preset_samples
+from tts.services.spoken_labels import ensure_spoken_labels
 from tts.services.sweep import sweep, sweep_thoroughly
 from tts.services.telemetry import TelemetryUpkeep
 
@@ -65,8 +66,10 @@ class Command(BaseCommand):
         self._telemetry.tick()
         self._money.tick()
         self._webhooks.tick()
-        if self._ticks % SAMPLES_EVERY_TICKS == 0 and settings.VOICEPOOL["PRESET_SAMPLES"]:
-            ensure_preset_samples()
+        if self._ticks % SAMPLES_EVERY_TICKS == 0:
+            if settings.VOICEPOOL["PRESET_SAMPLES"]:
+                ensure_preset_samples()
+            ensure_spoken_labels()
         if self._ticks % TASKS_EVERY_TICKS == 1:
             # Mail servers and sums over all books take their time; what was lost is found every second all the same.
             self._tasks.start([import_string(task) for task in settings.CLOCK_TASKS])
