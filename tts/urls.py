@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from tts.views import document, history, jobs, media, output_settings, studio, subtitles, voices
+from tts.views import document, history, jobs, media, output_settings, revisions, studio, subtitles, voices
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("studio/", studio.studio, name="studio"),
@@ -21,6 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("history/", history.history, name="history"),
     path("jobs/<uuid:job_id>/", jobs.job, name="job"),
     path("jobs/<uuid:job_id>/repeat/", studio.job_repeat, name="job_repeat"),
+    path("jobs/<uuid:job_id>/revise/", revisions.job_revise, name="job_revise"),
     path("jobs/<uuid:job_id>/cancel/", jobs.job_cancel, name="job_cancel"),
     path("jobs/<uuid:job_id>/delete/", jobs.job_delete, name="job_delete"),
     path("jobs/<uuid:job_id>/audio", media.job_audio_page, name="job_audio_page"),

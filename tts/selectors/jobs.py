@@ -117,7 +117,11 @@ def job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
         .prefetch_related(Prefetch("attempts", queryset=attempts))
     )
     job = (
-        jobs_of(workspace).filter(pk=job_id).prefetch_related(Prefetch("segments", queryset=segments)).first()
+        jobs_of(workspace)
+        .filter(pk=job_id)
+        .select_related("revision_of")
+        .prefetch_related(Prefetch("segments", queryset=segments))
+        .first()
     )
     if job is None:
         raise JobNotFound

@@ -15,12 +15,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.tenancy import require_workspace
 from tts.errors import JobAlreadyEnded
-from tts.selectors.jobs import job_of, receipt_of
-from tts.selectors.timeline import chapters_of, has_subtitles
-from tts.services.jobs import cancel_job, delete_job, repeat_request
-from tts.views.cards import attempt_rows, output_text, text_start
-from tts.views.curl import curl_command
+from tts.selectors.jobs import job_of
+from tts.services.jobs import cancel_job, delete_job
+from tts.views.job_page import render_job
 from tts.views.live import live_context
+from tts.views.revisions import editor_of
 
 # Which part of a page asks to be drawn again.
 PARTS = {"studio": "tts/_studio_job.html", "job": "tts/_job_body.html"}
@@ -32,23 +31,11 @@ def job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     """The page; with ?part=studio or ?part=job only the live part, as that page shows it."""
     found = job_of(require_workspace(request), job_id)
     part = request.GET.get("part", "")
-    address = reverse("job", args=[job_id])
     if part == "studio":
         address = f"{reverse('studio')}?job={job_id}#job"
-    context = live_context(found, cancel_next=address)
-    if part != "studio":
-        receipt = receipt_of(found)
-        context |= {
-            "receipt": receipt,
-            "chapters": chapters_of(found),
-            "has_subtitles": has_subtitles(found),
-            "released_micros": receipt.held_micros - receipt.amount_micros,
-            "attempts": attempt_rows(receipt),
-            "curl": curl_command(repeat_request(found)),
-            "text_start": text_start(found.text),
-            "output_text": output_text(found),
-        }
-    return render(request, PARTS.get(part, "tts/job.html"), context)
+        return render(request, PARTS[part], live_context(found, cancel_next=address))
+    extra = {"editor": editor_of(found, request.GET.get("edit", ""))}
+    return render_job(request, found, extra, template=PARTS.get(part, "tts/job.html"))
 
 
 @login_required

@@ -33,7 +33,10 @@ class SegmentLine:
     """A segment's text, and where it sounds in the job's audio: both None while there is no audio."""
 
     number: int
+    index: int
+    part: int
     text: str
+    reused: bool
     badge: Badge
     tick: str
     start_ms: int | None
@@ -93,6 +96,9 @@ def segment_lines(job: SynthesisJob) -> list[SegmentLine]:
 def _line(segment: Segment, start_ms: int | None, end_ms: int | None) -> SegmentLine:
     return SegmentLine(
         number=segment.index + 1,
+        index=segment.index,
+        part=segment.part,
+        reused=segment.reused,
         text=segment.text,
         badge=state_badge(segment),
         tick=TICKS.get(segment.state, "waiting"),
