@@ -11,6 +11,8 @@ const POLL_MS = 3000;
 class Live {
   constructor(root) {
     this.root = root;
+    // A long job is drawn anew less often: hundreds of its segments change.
+    this.gatherMs = Number(root.dataset.gatherMs ?? GATHER_MS);
     this.timer = 0;
     this.poll = 0;
     this.busy = false;
@@ -47,7 +49,7 @@ class Live {
 
   // Many events at once are one look at the server.
   soon() {
-    if (!this.timer) this.timer = setTimeout(() => this.refresh(), GATHER_MS);
+    if (!this.timer) this.timer = setTimeout(() => this.refresh(), this.gatherMs);
   }
 
   async refresh() {

@@ -57,7 +57,7 @@ from tts.errors import (
     TextBlocked,
     VoiceNotFound,
 )
-from tts.selectors.jobs import followed_job_of, job_of, jobs_of, receipt_of
+from tts.selectors.jobs import followed_job_of, job_of, jobs_of, lone_job_of, receipt_of
 from tts.services.fair_share import place_of
 from tts.services.jobs import cancel_job, delete_job
 from tts.services.live_sound import LIVE_FORMATS
@@ -122,7 +122,8 @@ EVENTS = """Server-sent events from the job's present state to its end; the conn
 Each event has an `id`, its kind as `event`, and JSON as `data`: `queued` {position, starts_in_ms},
 `running` {segments_done, segment_count}, `segment` {index, part, state}, `first_audio` {at}, and at the end
 `succeeded`, `failed` {code, message} or `canceled`, each with {gpu_ms, audio_ms, charged_micros, has_audio}.
-A comment comes every 10 s when nothing else does."""
+Of a job with more than 60 segments, those that still wait are not told. A comment comes every 10 s when nothing else
+does."""
 LIVE = """The audio while it is made: 24 kHz, mono. It begins when the job does and ends when the job ends. `wav` leaves
 its length open (0xFFFFFFFF) and `pcm` is the same without a header, both 16-bit. `mp3` and `opus` (in Ogg) are encoded
 as it is spoken and hold the AIGC label at their beginning; whatever the format, the header X-AIGC says it too. Where
@@ -263,7 +264,7 @@ class JobAudioView(ApiView):
         },
     )
     def get(self, request: Request, job_id: uuid.UUID) -> HttpResponseBase:
-        job = job_of(require_workspace(request), job_id)
+        job = lone_job_of(require_workspace(request), job_id)
         form = wanted_form(job, request.query_params)
         return job_audio_response(request._request, job, form, download="download" in request.query_params)
 

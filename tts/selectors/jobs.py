@@ -108,6 +108,14 @@ def jobs_of(
     return jobs.order_by("-created_at", "-pk")
 
 
+def lone_job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
+    """The job alone: for what need not know its segments, such as its audio. Raises JobNotFound as `job_of` does."""
+    job = jobs_of(workspace).filter(pk=job_id).first()
+    if job is None:
+        raise JobNotFound
+    return job
+
+
 def job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
     """The job with its segments and attempts at hand. Raises JobNotFound for another workspace's id, or none."""
     attempts = Attempt.objects.select_related("device").order_by("attempt_number")
@@ -135,7 +143,9 @@ def followed_job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
     """
     jobs = owned_by(SynthesisJob.objects.filter(deleted_at__isnull=True), workspace)
     job = (
-        jobs.filter(pk=job_id).only("workspace_id", "state", "audio_key", "language", "speed", "chapters")
+        jobs.filter(pk=job_id).only(
+            "workspace_id", "state", "audio_key", "language", "speed", "chapters", "segment_count"
+        )
     ).first()
     if job is None:
         raise JobNotFound

@@ -23,7 +23,17 @@ from tts.audio.speech_check import SpeechCheck
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import wakeups
 from tts.services.bind import release_slot
-from tts.services.closing import Charge, Fenced, Outcome, Work, asked_seed, close, closed_attempt, record
+from tts.services.closing import (
+    Charge,
+    Fenced,
+    Outcome,
+    Work,
+    asked_seed,
+    close,
+    closed_attempt,
+    locked_job,
+    record,
+)
 from tts.services.endings import end_job, end_job_if_complete, keep_what_was_spoken
 from tts.states import (
     ATTEMPT_LIVE,
@@ -100,7 +110,7 @@ def finish_attempt(*, work: Work, outcome: Outcome) -> None:
     with transaction.atomic():
         # Nobody but this attempt could have cut the one segment in two.
         charged = charge(work, outcome, last=work.job.segment_count == 1)
-        job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
+        job = locked_job(work.job.pk)
         closed = close(
             work,
             outcome,
@@ -127,7 +137,7 @@ def stop_attempt(*, work: Work, outcome: Outcome, error_code: str) -> None:
     canceled = error_code == "canceled"
     with transaction.atomic():
         charged = charge(work, outcome)
-        job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
+        job = locked_job(work.job.pk)
         closed = close(
             work,
             outcome,
@@ -174,7 +184,7 @@ def fail_attempt(
     with transaction.atomic():
         # The end of the job may release the hold: the account comes first in the order of locks.
         holds.lock_account(workspace_id=work.job.workspace_id)
-        job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
+        job = locked_job(work.job.pk)
         tries = Attempt.objects.filter(segment_id=work.segment.pk, started_at__isnull=False).count()
         canceled = job.cancel_requested_at is not None
         again = not blame_user and not give_up_as and not canceled and tries < MAX_ATTEMPTS

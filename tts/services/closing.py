@@ -176,6 +176,12 @@ def _spoken_by(work: Work, outcome: Outcome) -> str:
     return maker_name(outcome.engine, outcome.engine_version)
 
 
+def locked_job(job_id: uuid.UUID) -> SynthesisJob:
+    """The job, locked until the transaction ends, without its text: of a book, that would be read anew with every
+    segment."""
+    return SynthesisJob.objects.select_for_update(no_key=True).defer("text", "peaks").get(pk=job_id)
+
+
 def closed_attempt(attempt_id: uuid.UUID) -> Closed:
     """How an attempt ended that was closed before."""
     attempt = Attempt.objects.select_related("device").get(pk=attempt_id)

@@ -93,12 +93,13 @@ def end_job_if_complete(*, job_id: uuid.UUID) -> bool:
     The file is made outside of any transaction and published by compare-and-set: when two processes do it at once,
     one wins and the other deletes its file.
     """
-    job = SynthesisJob.objects.filter(pk=job_id, state__in=JOB_LIVE).first()
+    # Asked after every segment: of a book, thousands of times.
+    if Segment.objects.filter(job_id=job_id, state__in=SEGMENT_LIVE).exists():
+        return False
+    job = SynthesisJob.objects.filter(pk=job_id, state__in=JOB_LIVE).defer("text").first()
     if job is None:
         return False
     segments = list(Segment.objects.filter(job_id=job_id).order_by("index", "part"))
-    if any(segment.state in SEGMENT_LIVE for segment in segments):
-        return False
     if any(segment.state != SegmentState.SUCCEEDED for segment in segments):
         return _end_incomplete(job)
     try:

@@ -27,9 +27,11 @@ from tts.services import wakeups
 from tts.services.attempts import SPEECH_REJECTED
 from tts.services.fair_share import place_of
 from tts.services.tails import BEGINNING, TAILS, Tail
-from tts.states import JOB_ENDED, JobState, SegmentState
+from tts.states import JOB_ENDED, SEGMENT_LIVE, JobState, SegmentState
 
 HEARTBEAT_SECONDS = 10.0
+# Of a job with more segments, those that wait are not told one by one.
+LISTED_SEGMENTS = 60
 # Behind every part of a segment: nothing more of it is looked for.
 LAST_PART = 32_767
 # Kokoro and CosyVoice 2 and 3 all speak at this rate; the canonical clips have it too.
@@ -51,6 +53,9 @@ def _let_go_of_database() -> None:
         connection.close()
 
 
+Fact = tuple[str, str, dict[str, Any]]
+
+
 def _hints_of(job: SynthesisJob) -> AbstractContextManager[Tail]:
     """The hints from now on: what was before is in the database, which is looked at after this."""
     key = wakeups.job_key(job.pk)
@@ -65,12 +70,13 @@ def job_events(job: SynthesisJob, *, after: str = "0") -> Iterator[JobEvent]:
     and `heartbeat` every 10 s, so that a connection that is gone is noticed.
     """
     told: dict[str, str] = {}
+    segments = _SegmentFacts(job)
     number = int(after) if after.isdigit() else 0
     spoke_at = time.monotonic()
     with _hints_of(job) as hints:
         while True:
             ended = False
-            for kind, name, data in _snapshot(job.pk):
+            for kind, name, data in _snapshot(job.pk, segments):
                 ended = ended or kind in JOB_ENDED
                 content = json.dumps(data, sort_keys=True, default=str)
                 if told.get(name) != content:
@@ -87,12 +93,37 @@ def job_events(job: SynthesisJob, *, after: str = "0") -> Iterator[JobEvent]:
             hints.wait()
 
 
-def _snapshot(job_id: uuid.UUID) -> list[tuple[str, str, dict[str, Any]]]:
+class _SegmentFacts:
+    """How the segments stand. Of a long job, those that wait are not told, and those that have ended are read once."""
+
+    def __init__(self, job: SynthesisJob) -> None:
+        self._job_id = job.pk
+        self._is_long = job.segment_count > LISTED_SEGMENTS
+        # All before this one have ended, and it was told.
+        self._first = 0
+
+    def read(self) -> list[Fact]:
+        rows = Segment.objects.filter(job_id=self._job_id, index__gte=self._first)
+        if self._is_long:
+            rows = rows.exclude(state=SegmentState.QUEUED, part=0)
+        facts: list[Fact] = []
+        ended: dict[int, bool] = {}
+        for index, part, state in rows.order_by("index", "part").values_list("index", "part", "state"):
+            facts.append(
+                ("segment", f"segment {index}.{part}", {"index": index, "part": part, "state": state})
+            )
+            ended[index] = ended.get(index, True) and state not in SEGMENT_LIVE
+        while self._is_long and ended.get(self._first):
+            self._first += 1
+        return facts
+
+
+def _snapshot(job_id: uuid.UUID, segments: _SegmentFacts) -> list[Fact]:
     """How the job stands, as (kind, what it is about, data)."""
-    job = SynthesisJob.objects.filter(pk=job_id).first()
+    job = SynthesisJob.objects.filter(pk=job_id).defer("text", "peaks").first()
     if job is None:
         return [(JobState.CANCELED, "state", {})]
-    facts: list[tuple[str, str, dict[str, Any]]] = []
+    facts: list[Fact] = []
     if job.state == JobState.QUEUED:
         place = place_of(job)
         waiting = {"position": place.position, "starts_in_ms": place.starts_in_ms} if place else {}
@@ -105,13 +136,7 @@ def _snapshot(job_id: uuid.UUID) -> list[tuple[str, str, dict[str, Any]]]:
                 {"segments_done": job.segments_done, "segment_count": job.segment_count},
             )
         )
-    rows = (
-        Segment.objects.filter(job_id=job_id).order_by("index", "part").values_list("index", "part", "state")
-    )
-    facts += [
-        ("segment", f"segment {index}.{part}", {"index": index, "part": part, "state": state})
-        for index, part, state in rows
-    ]
+    facts += segments.read()
     if job.first_audio_at is not None:
         facts.append(("first_audio", "first_audio", {"at": job.first_audio_at.isoformat()}))
     if job.state in JOB_ENDED:

@@ -13,7 +13,7 @@ from billing.services import holds
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.services import wakeups
 from tts.services.attempts import charge, stop_attempt
-from tts.services.closing import Outcome, Work, close, record
+from tts.services.closing import Outcome, Work, close, locked_job, record
 from tts.states import AttemptState, JobClass, SegmentState
 from tts.text.annotations import counted_characters
 from tts.text.segmentation import segment as cut_into_segments
@@ -68,7 +68,7 @@ def yield_attempt(*, work: Work, outcome: Outcome, spoken: str, rest: str) -> No
     spoken_estimate = max(1, min(whole.estimate_gpu_ms - 1, round(whole.estimate_gpu_ms * share)))
     with transaction.atomic():
         holds.lock_account(workspace_id=work.job.workspace_id)
-        job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=work.job.pk)
+        job = locked_job(work.job.pk)
         if job.cancel_requested_at is not None:
             # Canceled between the last word and now: there is nothing to go on with.
             stop_attempt(work=work, outcome=outcome, error_code="canceled")

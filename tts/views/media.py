@@ -19,7 +19,7 @@ from portal.lib.sse import event_stream_response, open_stream_response
 from tts import storage
 from tts.errors import AudioNotReady, JobAlreadyEnded, JobNotFound, VoiceNotFound
 from tts.models import SynthesisJob, Voice, VoiceKind
-from tts.selectors.jobs import followed_job_of, job_of
+from tts.selectors.jobs import followed_job_of, lone_job_of
 from tts.selectors.voices import voice_of
 from tts.services.jobs import cancel_job
 from tts.services.labels import label_of
@@ -165,7 +165,7 @@ def _canceling(chunks: Generator[bytes, None, None], job: SynthesisJob) -> Gener
 @require_safe
 def job_audio_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponseBase:
     """To be played, the master as it is: the page says in words that AI made it. To be saved, with its label."""
-    job = job_of(require_workspace(request), job_id)
+    job = lone_job_of(require_workspace(request), job_id)
     download = "download" in request.GET
     form = wanted_form(job, request.GET) if download else MASTER
     return job_audio_response(request, job, form, download=download)
