@@ -15,7 +15,7 @@ from accounts.tenancy import require_workspace
 from portal.lib.api_views import ApiView
 from portal.lib.openapi import problems
 from tts.errors import FormatUnknown, JobNotFound, SubtitlesNotReady
-from tts.selectors.jobs import job_of
+from tts.selectors.jobs import lone_job_of
 from tts.views.subtitles import SUBTITLE_FORMATS, subtitles_response
 
 FORMAT = OpenApiParameter(
@@ -54,7 +54,7 @@ class JobSubtitlesView(ApiView):
         },
     )
     def get(self, request: Request, job_id: uuid.UUID) -> HttpResponseBase:
-        job = job_of(require_workspace(request), job_id)
+        job = lone_job_of(require_workspace(request), job_id)
         return subtitles_response(
             job, request.query_params.get("format") or "vtt", download="download" in request.query_params
         )

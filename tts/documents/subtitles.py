@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -107,14 +108,31 @@ def _readable(cues: Sequence[SpokenPart]) -> list[SpokenPart]:
 def _pieces(text: str) -> list[str]:
     """The text in pieces that fit in two lines; joined by nothing, they are the text but for spaces at the joints."""
     pieces: list[str] = []
-    current = ""
+    current, fill = "", _Fill()
     for word in _words(text):
-        if current and len(_lines(current + word)) > LINES:
+        grown = fill.grown(word)
+        if current and grown.lines > LINES:
             cut = _best_cut(current)
             pieces.append(current[:cut].strip())
-            current = current[cut:].lstrip()
-        current += word
+            current, fill = current[cut:].lstrip(), _Fill()
+            for kept in _words(current):
+                fill = fill.grown(kept)
+            grown = fill.grown(word)
+        current, fill = current + word, grown
     return [*pieces, current.strip()] if current.strip() else pieces
+
+
+@dataclass(frozen=True)
+class _Fill:
+    """How many lines words take, and how wide the last one is: `_lines` counted word by word."""
+
+    lines: int = 0
+    width: int = 0
+
+    def grown(self, word: str) -> _Fill:
+        if self.width and self.width + _width(word.rstrip()) > LINE_WIDTH:
+            return _Fill(self.lines + 1, _width(word))
+        return _Fill(max(self.lines, 1), self.width + _width(word))
 
 
 def _best_cut(text: str) -> int:
@@ -150,4 +168,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _width(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
+    return sum(map(_sign_width, text))
+
+
+@functools.lru_cache(maxsize=16_384)
+def _sign_width(sign: str) -> int:
+    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1

@@ -16,7 +16,7 @@ from accounts.tenancy import require_workspace
 from tts.documents.subtitles import SpokenPart, srt, vtt, vtt_chapters
 from tts.errors import FormatUnknown, SubtitlesNotReady
 from tts.models import SynthesisJob
-from tts.selectors.jobs import job_of
+from tts.selectors.jobs import lone_job_of
 from tts.selectors.timeline import chapters_of, has_subtitles, spoken_parts
 from tts.views.media import job_filename
 
@@ -44,7 +44,7 @@ SUBTITLE_FORMATS: Final = {
 
 
 def subtitles_response(job: SynthesisJob, format_code: str, *, download: bool) -> HttpResponse:
-    """The subtitles of a job from `job_of`. Raises FormatUnknown, SubtitlesNotReady."""
+    """The subtitles of the job. Raises FormatUnknown, SubtitlesNotReady."""
     chosen = SUBTITLE_FORMATS.get(format_code)
     if chosen is None:
         raise FormatUnknown(formats=", ".join(SUBTITLE_FORMATS))
@@ -61,5 +61,5 @@ def subtitles_response(job: SynthesisJob, format_code: str, *, download: bool) -
 @require_safe
 def job_subtitles_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     """To be saved, unless it is for the player (`?inline`)."""
-    job = job_of(require_workspace(request), job_id)
+    job = lone_job_of(require_workspace(request), job_id)
     return subtitles_response(job, request.GET.get("format") or "vtt", download="inline" not in request.GET)
