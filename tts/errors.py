@@ -296,3 +296,42 @@ class NameInvalid(DomainError):
     status = 400
     field = "name"
     message = _("A name has 1 to 60 characters, at least one of them visible.")
+
+
+class PronunciationVersionUnknown(NotFound):
+    code = "pronunciation_version_unknown"
+    message = _("There is no such version of your pronunciations, or it is kept no more.")
+
+
+class PronunciationsChanged(DomainError):
+    code = "pronunciations_changed"
+    status = 412
+    message = _(
+        "Somebody saved the pronunciations in the meantime. Read them again, and make your change in those."
+    )
+
+
+class PronunciationsFull(DomainError):
+    code = "pronunciations_full"
+    status = 409
+    field = "entries"
+    message = _("There may be up to %(limit)s pronunciations. Remove those that you need no more.")
+
+
+class IfMatchRequired(DomainError):
+    code = "if_match_required"
+    status = 428
+    message = _(
+        'Send If-Match with the ETag of the pronunciations that you changed, so that nothing is lost; "0" where there '
+        "were none, * to replace whatever is there."
+    )
+
+
+class PronunciationTooLong(DomainError):
+    code = "pronunciation_too_long"
+    status = 422
+    field = "text"
+    message = _(
+        "By your pronunciations a part of this text takes too long to be said in one go. Shorten what is said for its "
+        "words. Nothing was charged."
+    )

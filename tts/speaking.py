@@ -31,6 +31,7 @@ from tts.engine.process import (
 )
 from tts.engine.protocol import SpeakRequest, VoiceReference
 from tts.models import VoiceKind
+from tts.selectors.pronunciations import dictionary
 from tts.services import attempts, wakeups
 from tts.services.attempts import Outcome, Work
 from tts.services.endings import PEAK_COUNT
@@ -88,6 +89,7 @@ class Speaking:
         self._similarity: float | None = None
         self._clip, self._features = b"", b""
         self._looked_at = time.monotonic()
+        self._pronunciations = dictionary(work.job.workspace_id, work.job.pronunciation_version)
         self._pieces = pieces_of(work.segment.text, job_class=work.job.job_class)
 
     @property
@@ -127,7 +129,8 @@ class Speaking:
 
     def check(self) -> SpeechCheck:
         """What can be found in all of it without hearing it: called when the engine says that it is done."""
-        expected_ms = (estimate_audio_ms(self.spoken) + silence_ms(self.spoken)) / self.work.job.speed
+        said = self._pronunciations.apply(self.spoken).text
+        expected_ms = (estimate_audio_ms(said) + silence_ms(said)) / self.work.job.speed
         return check_speech(
             bytes(self._pcm),
             sample_rate_hz=SAMPLE_RATE_HZ,
@@ -203,7 +206,12 @@ class Speaking:
         description = ENGINES.get(self._engine.engine)
         if description is not None and description.reads_as_written:
             return text
-        return spoken_text(text, language=self.work.job.language, voice_language=self.work.voice.language)
+        return spoken_text(
+            text,
+            language=self.work.job.language,
+            voice_language=self.work.voice.language,
+            pronunciations=self._pronunciations,
+        )
 
     def _request(self, number: int, text: str) -> SpeakRequest:
         job, voice = self.work.job, self.work.voice

@@ -4,13 +4,34 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from tts.views import document, history, jobs, media, output_settings, revisions, studio, subtitles, voices
+from tts.views import (
+    document,
+    history,
+    jobs,
+    media,
+    output_settings,
+    pronunciations,
+    revisions,
+    studio,
+    subtitles,
+    voices,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("studio/", studio.studio, name="studio"),
     path("studio/quote/", studio.quote_page, name="quote_page"),
     path("studio/document/", document.document, name="document"),
     path("studio/document/text/", document.document_text, name="document_text"),
+    path("pronunciations/", pronunciations.pronunciations, name="pronunciations"),
+    path("pronunciations/save/", pronunciations.pronunciation_save, name="pronunciation_save"),
+    path("pronunciations/delete/", pronunciations.pronunciation_delete, name="pronunciation_delete"),
+    path("pronunciations/import/", pronunciations.pronunciation_import, name="pronunciation_import"),
+    path("pronunciations/pronunciations.csv", pronunciations.pronunciation_table, name="pronunciation_table"),
+    path(
+        "pronunciations/versions/<int:number>/restore/",
+        pronunciations.pronunciation_restore,
+        name="pronunciation_restore",
+    ),
     path("voices/", voices.voices, name="voices"),
     path("voices/new/", voices.voice_new, name="voice_new"),
     path("voices/<uuid:voice_id>/", voices.voice, name="voice"),

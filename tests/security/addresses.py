@@ -27,6 +27,7 @@ HARMLESS = {
     "decision": "approve",
     "code": "standard",
     "engine": "simulated",
+    "number": "1",
 }
 
 

@@ -18,7 +18,7 @@ from portal.lib.openapi import JSON_BODY, problems
 from tts.api.examples import TEXT_REFUSALS
 from tts.api.serializers import NewQuoteSerializer, validated
 from tts.api.texts import TextProblemSerializer
-from tts.errors import NotOffered, VoiceNotFound
+from tts.errors import NotOffered, PronunciationTooLong, PronunciationVersionUnknown, VoiceNotFound
 from tts.services.quoting import Quote, quote
 
 
@@ -69,6 +69,9 @@ class QuoteSerializer(serializers.Serializer[Any]):
     held_gpu_ms = serializers.IntegerField()
     held = MoneySerializer(help_text="What would be set aside: the job never costs more.")
     price_version = serializers.IntegerField()
+    pronunciation_version = serializers.IntegerField(
+        allow_null=True, help_text="Of the workspace's pronunciations; null: none."
+    )
 
 
 def quote_json(quote: Quote) -> dict[str, Any]:
@@ -96,6 +99,7 @@ def quote_json(quote: Quote) -> dict[str, Any]:
         "held_gpu_ms": quote.held_gpu_ms,
         "held": money(quote.held_micros, quote.currency),
         "price_version": quote.price_version,
+        "pronunciation_version": quote.pronunciation_version,
     }
 
 
@@ -109,7 +113,14 @@ class QuotesView(ApiView):
         responses={
             200: QuoteSerializer,
             **problems(
-                *JSON_BODY, *TEXT_REFUSALS, VoiceNotFound, NotOffered, NoPrice, body=TextProblemSerializer
+                *JSON_BODY,
+                *TEXT_REFUSALS,
+                VoiceNotFound,
+                NotOffered,
+                NoPrice,
+                PronunciationVersionUnknown,
+                PronunciationTooLong,
+                body=TextProblemSerializer,
             ),
         },
     )

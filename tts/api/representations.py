@@ -95,6 +95,7 @@ class JobSerializer(serializers.Serializer[Any]):
     voice = JobVoiceSerializer()
     text = serializers.CharField()
     language = serializers.CharField()
+    pronunciation_version = serializers.IntegerField(allow_null=True, help_text="By which; null: none.")
     job_class = serializers.ChoiceField(choices=JobClass.choices)
     mode = serializers.CharField()
     instruction = serializers.CharField(help_text="How it is read; empty: as the voice speaks.")
@@ -286,6 +287,7 @@ _SAME_NAMES = (
     "state",
     "text",
     "language",
+    "pronunciation_version",
     "job_class",
     "mode",
     "instruction",
@@ -355,22 +357,9 @@ def _segment_json(job: SynthesisJob, segment: Segment) -> dict[str, Any]:
 
 
 _ATTEMPT_NAMES = (
-    "id",
-    "attempt_number",
-    "state",
-    "bound_at",
-    "started_at",
-    "first_chunk_at",
-    "finished_at",
-    "gpu_ms",
-    "first_chunk_gpu_ms",
-    "audio_ms",
-    "error_code",
-    "seed",
-    "engine",
-    "engine_version",
-    "speech_check",
-)
+    "id", "attempt_number", "state", "bound_at", "started_at", "first_chunk_at", "finished_at", "gpu_ms",
+    "first_chunk_gpu_ms", "audio_ms", "error_code", "seed", "engine", "engine_version", "speech_check",
+)  # fmt: skip
 
 
 def _attempt_json(attempt: Attempt) -> dict[str, Any]:

@@ -82,6 +82,15 @@ class NewQuoteSerializer(StrictSerializer):
         help_text="How the text is read. With an instruction it is instruct, unless it is a script. In a script a line "
         "that begins with a name and a colon begins what that speaker says.",
     )
+    pronunciation_version = StrictIntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=0,
+        max_value=2**31 - 1,
+        help_text="Of the workspace's pronunciations, so that a text is spoken once more as it was; 0 for none. "
+        "Without one the newest.",
+    )
     cast = serializers.DictField(
         child=StrictUUIDField(),
         required=False,

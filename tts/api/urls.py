@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from tts.api import documents, jobs, quotes, revisions, subtitles, voices
+from tts.api import documents, jobs, pronunciations, quotes, revisions, subtitles, voices
 
 urlpatterns = [
     path("voices", voices.VoicesView.as_view(), name="api_voices"),
@@ -22,5 +22,16 @@ urlpatterns = [
     path("jobs/<uuid:job_id>/events", jobs.JobEventsView.as_view(), name="api_job_events"),
     path("documents", documents.DocumentsView.as_view(), name="api_documents"),
     path("jobs/<uuid:job_id>/subtitles", subtitles.JobSubtitlesView.as_view(), name="api_job_subtitles"),
+    path("pronunciations", pronunciations.PronunciationsView.as_view(), name="api_pronunciations"),
+    path(
+        "pronunciations/versions",
+        pronunciations.PronunciationVersionsView.as_view(),
+        name="api_pronunciation_versions",
+    ),
+    path(
+        "pronunciations/versions/<int:number>",
+        pronunciations.PronunciationVersionView.as_view(),
+        name="api_pronunciation_version",
+    ),
     path("quotes", quotes.QuotesView.as_view(), name="api_quotes"),
 ]

@@ -11,6 +11,7 @@ from tts.models.operations import (
     DeviceEventKind,
     PoisonText,
 )
+from tts.models.pronunciation import PronunciationVersion
 from tts.models.rendition import Rendition
 from tts.models.segment import Segment
 from tts.models.telemetry import DeviceHour, DeviceSample, Resolution
@@ -32,6 +33,7 @@ __all__ = [
     "FairShareQueue",
     "ModelShare",
     "PoisonText",
+    "PronunciationVersion",
     "Rendition",
     "Resolution",
     "Segment",

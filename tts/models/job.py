@@ -41,6 +41,9 @@ class SynthesisJob(models.Model):
     # text begins without one. Empty where there are no chapters. Names and titles go with the text.
     chapters = models.JSONField(default=list, db_default=[])
     language = models.CharField(max_length=10, blank=True)
+    # The number of the workspace's pronunciations that it is spoken by; NULL: none. However often it is tried, it is
+    # spoken by these.
+    pronunciation_version = models.PositiveIntegerField(null=True)
     seed = models.BigIntegerField()
     speed = models.FloatField(default=1.0)
     # How the audio is delivered unless another form is asked for. NULL: the format's own rate; as the engine left it.

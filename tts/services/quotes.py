@@ -15,6 +15,7 @@ from tts.services.instructions import instruction_needs
 from tts.services.phrases import Manner, Reusable, phrase_of
 from tts.text.errors import TextTooManyParts
 from tts.text.hints import Hint, hints_of
+from tts.text.pronunciation import NOTHING, Dictionary
 from tts.text.spoken import spoken_text
 
 PREVIEW_SEGMENTS: Final = 60
@@ -35,6 +36,7 @@ class SegmentPlan:
     speaker: str = NARRATOR
     chapter: int = 0
     language: str = ""
+    pronunciations: Dictionary = NOTHING
     seed: int | None = None
     """None: the job's."""
     kept: Segment | None = None
@@ -43,7 +45,12 @@ class SegmentPlan:
     @functools.cached_property
     def spoken(self) -> str:
         """Made when it is asked for: storing a job does not need it."""
-        return spoken_text(self.text, language=self.language, voice_language=self.voice.language)
+        return spoken_text(
+            self.text,
+            language=self.language,
+            voice_language=self.voice.language,
+            pronunciations=self.pronunciations,
+        )
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,8 @@ class Quote:
     price: PriceVersion
     rate: Rate
     manner: Manner
+    pronunciation_version: int | None = None
+    """The number of the workspace's pronunciations; None: it has none."""
     reused: Mapping[int, Reusable] = field(default_factory=dict)
     """Segments, by their place in the plan, whose audio is there already: they cost nothing. `estimate_gpu_ms`,
     `estimate_micros` and `held_*` are of the others."""

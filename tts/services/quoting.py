@@ -14,10 +14,11 @@ from billing.selectors.prices import current_price, highest_rate
 from tts.documents.passages import Passage, ReadText, read_text
 from tts.documents.scripts import NARRATOR
 from tts.engine.capabilities import needs_of
-from tts.errors import NotOffered
+from tts.errors import NotOffered, PronunciationTooLong
 from tts.models import Voice
 from tts.selectors.devices import device_classes_in_use
-from tts.selectors.engines import pool_offer
+from tts.selectors.engines import PoolOffer, pool_offer
+from tts.selectors.pronunciations import pronunciations_for
 from tts.selectors.voices import voice_of
 from tts.services.casting import voices_of_cast
 from tts.services.instructions import PLAIN
@@ -32,10 +33,12 @@ from tts.text.limits import (
     FIRST_SEGMENT_MS,
     MAX_JOB_AUDIO_MS,
     MAX_JOB_SEGMENTS,
+    MAX_PRONOUNCED_MS,
     MAX_SEGMENT_MS,
     PREFERRED_SEGMENT_MS,
     max_job_characters,
 )
+from tts.text.pronunciation import Dictionary
 from tts.text.segmentation import segment
 
 __all__ = [
@@ -72,14 +75,16 @@ def quote(
     instruction: str = "",
     instruction_text: str = "",
     seed: int | None = None,
+    pronunciation_version: int | None = None,
 ) -> Quote:
     """Check the request, cut it into segments, and price it. Stores nothing.
 
     In the mode "script" the text's speakers are spoken by the voices of `cast`; a speaker without one is told in the
     answer, and counted with the job's voice. With a `seed`, what the workspace has had spoken in the same way is used
-    again and costs nothing (tts.services.phrases).
+    again and costs nothing (tts.services.phrases). `pronunciation_version` None: the workspace's newest; 0: none.
 
     Raises:
+        PronunciationVersionUnknown, PronunciationTooLong
         VoiceNotFound: no such voice for this workspace, the job's or one of the cast's.
         NotOffered: no device can speak this.
         text_* and the like: see tts.text.errors.
@@ -96,17 +101,10 @@ def quote(
     )
     voice = voice_of(workspace, voice_id)
     voices = voices_of_cast(workspace, narrator=voice, speakers=read.speakers, cast=cast or {})
-    audio_ms = _audio_ms(read, speed)
-    languages = languages_of(read.spoken, asked=language)
-    planner = Planner(
-        voices={NARRATOR: voice, **{name: voices.get(name, voice) for name in read.speakers}},
-        languages=languages,
-        language=language,
-        gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s,
-        speed=speed,
-    )
-    if not all(map(engine.suits, planner.needs.values())):
-        raise NotOffered
+    version, pronunciations = pronunciations_for(workspace, pronunciation_version)
+    audio_ms = _audio_ms(read, speed, pronunciations)
+    by_speaker = {NARRATOR: voice, **{name: voices.get(name, voice) for name in read.speakers}}
+    planner = _planner(read, engine, manner, by_speaker, pronunciations)
     plan, chapters = planner.plan(read)
     priced = priced_plan(
         manner=manner,
@@ -118,8 +116,26 @@ def quote(
         speakers=_speakers(read, plan, voices),
         needs=sorted(set().union(*planner.needs.values())),
         estimate_audio_ms=audio_ms,
+        pronunciation_version=version,
     )
     return priced if seed is None else priced.with_reused(spoken_before(priced, seed))
+
+
+def _planner(
+    read: ReadText, engine: PoolOffer, manner: Manner, voices: Mapping[str, Voice], pronunciations: Dictionary
+) -> Planner:
+    """What cuts the text for these voices. Raises NotOffered where no device can speak for one of them."""
+    planner = Planner(
+        voices=voices,
+        languages=languages_of(read.spoken, asked=manner.language),
+        language=manner.language,
+        gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s,
+        speed=manner.speed,
+        pronunciations=pronunciations,
+    )
+    if not all(map(engine.suits, planner.needs.values())):
+        raise NotOffered
+    return planner
 
 
 def priced_plan(
@@ -133,6 +149,7 @@ def priced_plan(
     speakers: list[QuotedSpeaker],
     needs: list[str],
     estimate_audio_ms: int,
+    pronunciation_version: int | None = None,
 ) -> Quote:
     """What these segments cost at today's price, all of them spoken. Raises TextTooManyParts."""
     price = current_price()
@@ -155,6 +172,7 @@ def priced_plan(
         price=price,
         rate=rate,
         manner=manner,
+        pronunciation_version=pronunciation_version,
     ).with_reused({})
 
 
@@ -183,9 +201,10 @@ def _rate(price: PriceVersion, job_class: str) -> Rate:
     return highest_rate(price=price, job_class=job_class, device_classes=classes)
 
 
-def _audio_ms(read: ReadText, speed: float) -> int:
+def _audio_ms(read: ReadText, speed: float, pronunciations: Dictionary) -> int:
     """How long it is expected to be. Raises SpeechTooLong where one file could not hold it."""
-    said = sum(estimate_audio_ms(passage.text) + silence_ms(passage.text) for passage in read.passages)
+    texts = (pronunciations.apply(passage.text).text for passage in read.passages)
+    said = sum(estimate_audio_ms(text) + silence_ms(text) for text in texts)
     audio_ms = round(said / speed)
     if audio_ms > MAX_JOB_AUDIO_MS:
         raise SpeechTooLong(hours=audio_ms // HOUR_MS + 1, limit_hours=MAX_JOB_AUDIO_MS // HOUR_MS)
@@ -213,7 +232,9 @@ class Planner:
         language: str,
         gpu_ms_per_audio_s: int,
         speed: float,
+        pronunciations: Dictionary,
     ) -> None:
+        self._pronunciations = pronunciations
         self._voices = voices
         self._language = language
         self._gpu_ms_per_audio_s = gpu_ms_per_audio_s
@@ -241,9 +262,13 @@ class Planner:
         return plan, chapters
 
     def planned(self, text: str, *, speaker: str, chapter: int) -> SegmentPlan:
-        """One segment of a cleaned text."""
+        """One segment of a cleaned text. Raises PronunciationTooLong."""
         voice = self._voices[speaker]
-        audio_ms = estimate_audio_ms(text) / self._speed
+        # What is held has to last for what is said; the price goes by the time that it takes.
+        said_ms = estimate_audio_ms(self._pronunciations.apply(text).text)
+        if said_ms > MAX_PRONOUNCED_MS:
+            raise PronunciationTooLong
+        audio_ms = said_ms / self._speed
         estimate = max(1, round(audio_ms * self._gpu_ms_per_audio_s / 1000))
         return SegmentPlan(
             text=text,
@@ -255,6 +280,7 @@ class Planner:
             speaker=speaker,
             chapter=chapter,
             language=self._language,
+            pronunciations=self._pronunciations,
         )
 
 

@@ -28,6 +28,7 @@ from tts.errors import (
 from tts.models import Segment, SynthesisJob, Voice
 from tts.selectors.engines import PoolOffer, pool_offer
 from tts.selectors.jobs import job_of
+from tts.selectors.pronunciations import dictionary
 from tts.selectors.voices import voice_of
 from tts.services.attempts import SEEDS
 from tts.services.blame import is_any_blocked
@@ -282,6 +283,8 @@ def _spoken_anew(
         language=source.language,
         gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s,
         speed=source.speed,
+        # As the rest of it was spoken, whatever was saved since.
+        pronunciations=dictionary(source.workspace_id, source.pronunciation_version),
     )
     return [
         replace(planner.planned(piece, speaker=first.speaker, chapter=first.chapter), seed=seed)
@@ -302,6 +305,7 @@ def _build(source: SynthesisJob, priced: Quote) -> SynthesisJob:
         cast=source.cast,
         chapters=[asdict(chapter) for chapter in priced.chapters],
         language=source.language,
+        pronunciation_version=source.pronunciation_version,
         seed=source.seed,
         speed=source.speed,
         response_format=source.response_format,

@@ -54,6 +54,8 @@ class JobRequest:
     sample_rate_hz: int | None = None
     loudness_lufs: float | None = None
     cast: Mapping[str, uuid.UUID] = field(default_factory=dict)
+    # Of the workspace's pronunciations: None for the newest, 0 for none.
+    pronunciation_version: int | None = None
 
     def fingerprint(self) -> str:
         """SHA-256 of the request: tells a repeated request from another one under the same key."""
@@ -86,7 +88,8 @@ def submit_job(
 
     Raises:
         IdempotencyKeyReused, IdempotencyKeyInvalid, QueueFull, InsufficientCredit, BudgetReached, VoiceNotFound,
-        WorkspaceSuspended, ModeNotSupported, FreeInstructionNotSupported, InstructionMissing, InstructionsConflict,
+        PronunciationVersionUnknown, PronunciationTooLong, WorkspaceSuspended, ModeNotSupported,
+        FreeInstructionNotSupported, InstructionMissing, InstructionsConflict,
         InstructionTooLong, SpeakerWithoutVoice, TextBlocked, JobTooLong, DailyCharactersReached, StorageFull,
         NotOffered, FormatUnknown, SampleRateNotSupported, and the refusals of tts.text. Nothing was changed then.
     """
@@ -138,6 +141,7 @@ def _quoted(workspace: Workspace, request: JobRequest) -> Quote:
         instruction=request.instruction,
         instruction_text=request.instruction_text,
         seed=request.seed,
+        pronunciation_version=request.pronunciation_version,
     )
     if missing := priced.speakers_without_voice:
         raise SpeakerWithoutVoice(speakers=missing)
@@ -188,6 +192,7 @@ def _build_job(
         instruction=request.instruction,
         instruction_text=request.instruction_text,
         text=priced.text,
+        pronunciation_version=priced.pronunciation_version,
         cast={speaker.name: str(speaker.voice.pk) for speaker in priced.speakers if speaker.voice},
         chapters=[asdict(chapter) for chapter in priced.chapters],
         language=request.language,

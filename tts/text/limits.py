@@ -38,6 +38,9 @@ MAX_SEGMENT_CHARACTERS: Final = 300
 # them.
 MAX_SEGMENT_MS: Final = 24_000
 
+# What a segment may last as it is said by the workspace's pronunciations: a device speaks it in one go.
+MAX_PRONOUNCED_MS: Final = 2 * MAX_SEGMENT_MS
+
 # Where the text offers a good place to cut, segments stay below this: less is lost when one is retried, and
 # several devices share a job.
 PREFERRED_SEGMENT_MS: Final = 16_000

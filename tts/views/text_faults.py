@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from portal.lib.errors import DomainError
 
@@ -23,13 +25,15 @@ class TextFault:
 
 def text_faults(error: DomainError, text: str) -> list[TextFault]:
     """Return the faults that a refusal of that text tells the places of; [] where it tells none."""
-    return [
-        TextFault(
-            before=text[max(0, mistake["start"] - _AROUND) : mistake["start"]],
-            fault=text[mistake["start"] : mistake["end"]],
-            after=text[mistake["end"] : mistake["end"] + _AROUND],
-            message=mistake["message"],
-            suggestion=mistake["suggestion"],
-        )
-        for mistake in error.details().get("mistakes", [])
-    ]
+    return [text_fault(mistake, text) for mistake in error.details().get("mistakes", [])]
+
+
+def text_fault(mistake: Mapping[str, Any], text: str) -> TextFault:
+    """One of a refusal's `mistakes` in the text that it is about."""
+    return TextFault(
+        before=text[max(0, mistake["start"] - _AROUND) : mistake["start"]],
+        fault=text[mistake["start"] : mistake["end"]],
+        after=text[mistake["end"] : mistake["end"] + _AROUND],
+        message=mistake["message"],
+        suggestion=mistake["suggestion"],
+    )
