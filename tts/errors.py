@@ -270,6 +270,13 @@ class ConsentRequired(DomainError):
     message = _("A voice is cloned only with the consent of the person who speaks. Confirm the statement.")
 
 
+class TooManyVoiceChecks(DomainError):
+    code = "too_many_voice_checks"
+    status = 429
+    retry_after_s = 60
+    message = _("You have had %(limit)s recordings checked in a minute, as many as you may. Wait a minute.")
+
+
 class TooManyVoices(DomainError):
     code = "too_many_voices"
     status = 409

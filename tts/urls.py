@@ -14,6 +14,7 @@ from tts.views import (
     revisions,
     studio,
     subtitles,
+    voice_check,
     voices,
 )
 
@@ -34,6 +35,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("voices/", voices.voices, name="voices"),
     path("voices/new/", voices.voice_new, name="voice_new"),
+    path("voices/check/", voice_check.voice_check, name="voice_check"),
     path("voices/<uuid:voice_id>/", voices.voice, name="voice"),
     path("voices/<uuid:voice_id>/rename/", voices.voice_rename, name="voice_rename"),
     path("voices/<uuid:voice_id>/delete/", voices.voice_delete, name="voice_delete"),

@@ -44,7 +44,8 @@ function startDropZone(zone) {
     const transfer = new DataTransfer();
     transfer.items.add(event.dataTransfer.files[0]);
     field.files = transfer.files;
-    show(false);
+    // As if it had been chosen: setting files says so to nobody.
+    field.dispatchEvent(new Event("change", { bubbles: true }));
   });
 }
 

@@ -92,12 +92,18 @@ def test_a_refused_recording_keeps_the_form(
     page.fill("input[name=name]", "Second try")
     page.fill("textarea[name=transcript]", "What is said.")
     page.set_input_files("input[name=clip]", no_audio)
+    found = page.locator("[data-voice-check] [data-found]")
+    expect(found.locator(".alert--bad")).to_be_visible()
     page.check("input[name=consent]")
     page.click("#save-voice")
     expect(page.locator("#findings .alert--bad")).to_be_focused()
     expect(page.locator("input[name=name]")).to_have_value("Second try")
     expect(page.locator("textarea[name=transcript]")).to_have_value("What is said.")
+    page.set_viewport_size({"width": 360, "height": 740})
     page.set_input_files("input[name=clip]", speech_clip)
+    # The report is there before anything is saved, and fits a phone.
+    expect(found.locator(".report__item")).to_have_count(9)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
     page.click("#save-voice")
     page.wait_for_url(re.compile(r"/voices/[0-9a-f-]{36}/"))
     expect(page.locator("h1")).to_have_text("Second try")

@@ -182,8 +182,8 @@ class NewRevisionSerializer(StrictSerializer):
     )
 
 
-class NewVoiceSerializer(StrictSerializer):
-    """A form (multipart/form-data): its values are texts."""
+class RecordingSerializer(StrictSerializer):
+    """A form (multipart/form-data)."""
 
     file = serializers.FileField(
         allow_empty_file=True,  # the clip's own rules say it better, with a code
@@ -191,6 +191,11 @@ class NewVoiceSerializer(StrictSerializer):
         f"{BEST_CLIP_SECONDS[0]} to {BEST_CLIP_SECONDS[1]} s, at most {MAX_UPLOAD_BYTES // 1024**2} MiB. "
         "WAV, FLAC, MP3, M4A, AAC, OGG, Opus or WebM; the kind is told by the content.",
     )
+
+
+class NewVoiceSerializer(RecordingSerializer):
+    """A form (multipart/form-data): its values are texts."""
+
     name = serializers.CharField(max_length=MAX_NAME_CHARACTERS, allow_blank=True)
     language = StrictChoiceField(
         choices=LANGUAGE_CODES,

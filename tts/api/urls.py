@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from tts.api import documents, jobs, pronunciations, quotes, revisions, subtitles, voices
+from tts.api import documents, jobs, pronunciations, quotes, revisions, subtitles, voice_check, voices
 
 urlpatterns = [
     path("voices", voices.VoicesView.as_view(), name="api_voices"),
+    path("voices/check", voice_check.VoiceCheckView.as_view(), name="api_voice_check"),
     path("voices/<uuid:voice_id>", voices.VoiceView.as_view(), name="api_voice"),
     path("voices/<uuid:voice_id>/audio", voices.VoiceAudioView.as_view(), name="api_voice_audio"),
     path("jobs", jobs.JobsView.as_view(), name="api_jobs"),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 import unicodedata
 import uuid
-from pathlib import Path
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
@@ -16,9 +14,7 @@ from accounts.models import User, Workspace
 from accounts.selectors.limits import voices_limit
 from accounts.services.consent import record_consent
 from tts import storage
-from tts.audio.errors import ClipTooLarge
-from tts.audio.intake import InspectedClip, inspect_clip
-from tts.audio.limits import MAX_UPLOAD_BYTES
+from tts.audio.intake import InspectedClip
 from tts.audio.peaks import waveform_peaks
 from tts.audio.wav import read_wav
 from tts.engine.catalogue import PRESET_VOICES
@@ -26,6 +22,7 @@ from tts.errors import ConsentRequired, NameInvalid, PresetVoiceFixed, TooManyVo
 from tts.models import Voice, VoiceKind
 from tts.selectors.voices import voice_of
 from tts.services.stored import check_storage
+from tts.services.voice_checks import inspect_upload
 from tts.services.voice_features import delete_features
 from tts.states import VoiceState
 
@@ -59,7 +56,7 @@ def create_voice(
         raise ConsentRequired
     name = clean_name(name)
     _check_room(workspace)
-    clip = _inspect(upload)
+    clip = inspect_upload(upload)
     clip.require_usable()
     check_storage(workspace, adds_ms=clip.duration_ms)
     voice = Voice(
@@ -126,17 +123,6 @@ def _check_room(workspace: Workspace) -> None:
     limit = voices_limit(workspace)
     if Voice.objects.filter(workspace=workspace, state=VoiceState.READY).count() >= limit:
         raise TooManyVoices(limit=limit)
-
-
-def _inspect(upload: UploadedFile[bytes]) -> InspectedClip:
-    """Hand the upload to the limited child as a file of a name that we chose."""
-    if (upload.size or 0) > MAX_UPLOAD_BYTES:
-        raise ClipTooLarge
-    with tempfile.NamedTemporaryFile(prefix="clip-") as file:
-        for chunk in upload.chunks():
-            file.write(chunk)
-        file.flush()
-        return inspect_clip(source=Path(file.name))
 
 
 def _own_clone(workspace: Workspace, voice_id: uuid.UUID) -> Voice:
