@@ -254,3 +254,48 @@ def test_the_books_are_right_beside_jobs_that_held_nothing(say: Say, submit: Sub
     say()
     submit(GREETING, seed=7)
     assert differing() == []
+
+
+def test_what_was_given_back_is_not_used_again_for_nothing(
+    submit: Submit, workspace: Workspace, voice: Voice
+) -> None:
+    """Else a sentence that no engine can speak, at a text's end, makes all before it free."""
+    make_device()
+    before = account(workspace)
+    job = submit(LONG, seed=7)
+    opening = Segment.objects.get(job=job, index=0).text
+
+    def reusable() -> int:
+        return len(quote(workspace=workspace, voice_id=voice.pk, text=opening + REST * 3, seed=7).reused)
+
+    work = claim_next()
+    finish_attempt(work=work, outcome=outcome_of(work))
+    sweep()
+    # It is not certain yet that it stays paid.
+    assert reusable() == 0
+    fail_attempt(
+        work=claim_next(),
+        error_code="x",
+        error_detail="",
+        gpu_ms=9,
+        blame_user=False,
+        give_up_as="engine_failed",
+    )
+    job.refresh_from_db()
+    assert (job.state, job.charged_micros, account(workspace)) == (JobState.FAILED, 0, before)
+    assert reusable() == 0
+
+
+def test_what_was_spoken_and_paid_before_a_job_was_canceled_is_used_again(
+    submit: Submit, workspace: Workspace, voice: Voice
+) -> None:
+    make_device()
+    job = submit(LONG, seed=7)
+    opening = Segment.objects.get(job=job, index=0).text
+    work = claim_next()
+    finish_attempt(work=work, outcome=outcome_of(work))
+    cancel_job(workspace=workspace, job_id=job.pk)
+    job.refresh_from_db()
+    assert job.state == JobState.CANCELED
+    assert job.charged_micros > 0
+    assert submit(opening + REST * 3, seed=7).reused_count == 1

@@ -5,6 +5,9 @@ audio, so whoever deletes a job deletes it from here too. A segment says what de
 (`phrase`), and which engine and version spoke it (`spoken_by`), where that may stand for it: nothing was found in its
 speech, and it has the seed that was asked for.
 
+Only what is paid is used, of jobs that have ended: a job that fails by our fault gives all its money back, and what it
+had spoken would be had for nothing the next time.
+
 Only what the pool would make now is used: audio of an engine or version that speaks no more would not fit the rest.
 Where several of them speak, a job is used again whole or not at all. What a model on trial spoke is not used.
 """
@@ -25,7 +28,7 @@ from django.utils.crypto import salted_hmac
 from tts.models import Device, ModelShare, Segment, Voice
 from tts.services.closing import maker_name
 from tts.services.yielding import pieces_of
-from tts.states import DEVICE_HEARTBEAT_SECONDS, DeviceState, SegmentState
+from tts.states import DEVICE_HEARTBEAT_SECONDS, JOB_ENDED, DeviceState, JobState, SegmentState
 from tts.text.instructions import sentence_of
 
 _SALT = "tts.services.phrases"
@@ -106,8 +109,11 @@ def find_spoken(
             state=SegmentState.SUCCEEDED,
             phrase__in=set(phrases) - {""},
             spoken_by__in=makers,
+            job__state__in=JOB_ENDED,
         )
         .exclude(audio_key="")
+        # Given back, as a whole (tts.services.endings). Where speech costs nothing there is nothing to be had by that.
+        .exclude(job__state=JobState.FAILED, job__charged_micros=0)
         .order_by("phrase", "spoken_by", "-pk")
         .distinct("phrase", "spoken_by")
     )
