@@ -45,11 +45,11 @@ LINE_END: Final = re.compile("\r\n|[\n\r\v\f\x85\u2028\u2029]")
 _LINE_ENDS: Final = frozenset("\n\r\v\f\x85\u2028\u2029")
 _MARKER: Final = re.compile(r"<\|[^<>|]*\|>")
 _MARKER_ENDS: Final = re.compile(r"<\||\|>")
-_SSML_TAG: Final = re.compile(
-    r"</?(?:speak|break|prosody|emphasis|say-as|phoneme|voice|audio|mark|lang|sub|amazon:\w+|mstts:[\w-]+)"
-    r"\b[^<>]*>",
+_SSML_TAG_BEGINS: Final = re.compile(
+    r"</?(?:speak|break|prosody|emphasis|say-as|phoneme|voice|audio|mark|lang|sub|amazon:\w+|mstts:[\w-]+)\b",
     re.IGNORECASE,
 )
+_SSML_TAG: Final = re.compile(_SSML_TAG_BEGINS.pattern + r"[^<>]*>", re.IGNORECASE)
 # Each round takes away at least one character of markup; texts that people write need two.
 _MOST_ROUNDS: Final = 12
 _SPACES_AROUND_LINE_END: Final = re.compile(r" *\n *")
@@ -257,11 +257,14 @@ def _is_variation_selector(character: str) -> bool:
 
 def _without_markers(text: str) -> str:
     """Remove markers until none is left: taking one out may put the halves of another together."""
-    while True:
+    for _round in range(_MOST_ROUNDS):
         cleaned = _MARKER_ENDS.sub(" ", _MARKER.sub(" ", _SSML_TAG.sub(" ", text)))
         if cleaned == text:
             return text
         text = cleaned
+    # Tags in tags in tags, which nobody writes: a round for each of them would take minutes. Without their brackets
+    # there are none.
+    return _SSML_TAG_BEGINS.sub(" ", text)
 
 
 def _without_stacked_marks(text: str) -> str:

@@ -98,6 +98,8 @@ class _Reader:
         self._skip_until = 0
         self._has_root = False
         self._ends = _ends_of_tags(text)
+        # Where the tags begin that became stress.
+        self._stressed: set[int] = set()
         # Where the closing tags of stress begin that is too long.
         self._too_long: set[int] = set()
 
@@ -174,27 +176,32 @@ class _Reader:
                 raise SsmlFault(Fault.NOT_CLOSED, tag.start, tag.end)
             self._replace(tag.start, tag.end, "")
             return
-        inside = self._text[tag.end : end[0]]
-        spoken = _instead(tag, inside)
+        spoken = _instead(tag)
         if spoken is not None:
             self._replace(tag.start, end[1], spoken)
             self._skip_until = end[1]
             return
         self._opened.append(tag)
-        short = 0 < len(inside.strip()) <= MAX_SPAN_CHARACTERS and "<" not in inside
-        opening = (
-            "<strong>" if tag.name == "emphasis" and short and tag.attributes.get("level") != "none" else ""
-        )
-        self._replace(tag.start, tag.end, opening)
+        stressed = tag.name == "emphasis" and tag.attributes.get("level") != "none"
+        if stressed and self._is_short(tag.end, end[0]):
+            self._stressed.add(tag.start)
+            self._replace(tag.start, tag.end, "<strong>")
+        else:
+            self._replace(tag.start, tag.end, "")
+
+    def _is_short(self, start: int, end: int) -> bool:
+        """Whether the stretch has words, no tags, and no more of it than can be stressed."""
+        if self._text.find("<", start, end) >= 0:
+            return False
+        return 0 < len(self._text[start:end].strip()) <= MAX_SPAN_CHARACTERS
 
     def _close(self, tag: _Tag) -> None:
         if self._opened and self._opened[-1].name == tag.name:
             opening = self._opened.pop()
-            was_stressed = any(
-                one.start == opening.start and one.replacement == "<strong>" for one in self._edits
-            )
             ends = {"p": "\n\n", "s": "\n"}
-            self._replace(tag.start, tag.end, "</strong>" if was_stressed else ends.get(tag.name, ""))
+            self._replace(
+                tag.start, tag.end, "</strong>" if opening.start in self._stressed else ends.get(tag.name, "")
+            )
             return
         if self._is_document:
             is_open = any(opening.name == tag.name for opening in self._opened)
@@ -260,7 +267,7 @@ def _pause(tag: _Tag) -> str:
     return f"[pause {min(pause_ms, MAX_PAUSE_MS)}ms]" if pause_ms else " "
 
 
-def _instead(tag: _Tag, inside: str) -> str | None:
+def _instead(tag: _Tag) -> str | None:
     """What is spoken instead of a tag and what it holds; None: what it holds."""
     if tag.name in _LEFT_OUT_WHOLE:
         return " "
