@@ -13,7 +13,8 @@ from mutagen.oggopus import OggOpus
 
 from tts.audio.aigc import implicit_label
 from tts.audio.formats import FORMATS
-from tts.audio.live_encoding import LIVE_CODECS, LiveEncoder, LiveEncodingFailed
+from tts.audio.live_encoding import CHILD_CPU_SECONDS, LIVE_CODECS, LiveEncoder, LiveEncodingFailed
+from tts.text.limits import MAX_JOB_AUDIO_MS
 
 RATE_HZ = 24_000
 LABEL = implicit_label(producer="Example", produce_id="0b7b5a0e-0000-4000-8000-000000000001")
@@ -99,6 +100,11 @@ def test_the_child_is_bounded_before_it_sees_any_sound() -> None:
         encoder.head()
         with open(f"/proc/{encoder.pid}/limits") as file:
             limits = {line[:25].strip(): line[25:].split()[0] for line in file}
-    assert limits["Max cpu time"] == "600"
+    assert limits["Max cpu time"] == str(CHILD_CPU_SECONDS)
     assert limits["Max address space"].isdecimal()
     assert limits["Max core file size"] == "0"
+
+
+def test_the_longest_job_can_be_heard_to_its_end() -> None:
+    """A second of mp3 takes 0.011 s of processor; speech may last a third longer than it is estimated to."""
+    assert MAX_JOB_AUDIO_MS / 1000 * 4 / 3 * 0.011 * 2 <= CHILD_CPU_SECONDS

@@ -32,8 +32,9 @@ LIVE_CODECS: Final = ("mp3", "opus")
 
 # What it works with beyond what its libraries take: a piece, and what is made of it.
 CHILD_WORKING_MEMORY_BYTES: Final = 64 * 1024 * 1024
-# Measured: 0.011 s of processor for a second of speech; twelve hours of it are more than a job may have.
-CHILD_CPU_SECONDS: Final = 600
+# Measured: 0.011 s of processor for a second of speech (mp3). A job may have 18 hours by its estimate, and speech lasts
+# a third longer at most: 1,000 s, and as much again for a slower machine.
+CHILD_CPU_SECONDS: Final = 2_000
 MAX_PIECE_BYTES: Final = 128 * 1024
 # Starting takes 0.2 s of processor and a piece milliseconds: whoever is slower by so much is stuck.
 ANSWER_SECONDS: Final = 30.0
