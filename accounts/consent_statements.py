@@ -28,12 +28,26 @@ STATEMENTS: Final[dict[str, dict[str, str]]] = {
     },
 }
 
+# What the person who is cloned says aloud where the operator asks for it; of the same versions and languages.
+SPOKEN_SENTENCES: Final[dict[str, dict[str, str]]] = {
+    "1": {
+        "en": (
+            "This is my own voice. I agree that it is cloned here, and that speech is made with it. "
+            "Nobody has forced me to say this."
+        ),
+        "zh-hans": "这是我本人的声音。我同意在这里克隆我的声音，并用它合成语音。我是自愿说这段话的。",
+    },
+}
+
 
 @dataclass(frozen=True)
 class ConsentStatement:
+    """`text` is agreed to by a tick; `spoken` is the sentence to say aloud."""
+
     version: str
     locale: str
     text: str
+    spoken: str
 
 
 def current_statement(locale: str | None) -> ConsentStatement:
@@ -43,4 +57,9 @@ def current_statement(locale: str | None) -> ConsentStatement:
     chosen = (
         wanted if wanted in texts else "zh-hans" if wanted in ("zh", "zh-cn", "zh-sg") else FALLBACK_LOCALE
     )
-    return ConsentStatement(version=CURRENT_VERSION, locale=chosen, text=texts[chosen])
+    return ConsentStatement(
+        version=CURRENT_VERSION,
+        locale=chosen,
+        text=texts[chosen],
+        spoken=SPOKEN_SENTENCES[CURRENT_VERSION][chosen],
+    )

@@ -270,6 +270,24 @@ class ConsentRequired(DomainError):
     message = _("A voice is cloned only with the consent of the person who speaks. Confirm the statement.")
 
 
+class SpokenConsentMissing(DomainError):
+    code = "spoken_consent_missing"
+    status = 400
+    field = "consent_clip"
+    message = _(
+        "Here a voice is cloned only with a recording in which its owner agrees. Record the sentence, or choose a file."
+    )
+
+
+class SpokenConsentUnusable(DomainError):
+    """The file is no recording of speech; `reason` is what a reference clip of that kind is told."""
+
+    code = "spoken_consent_unusable"
+    status = 400
+    field = "consent_clip"
+    message = _("The recording of the spoken consent cannot be used. %(reason)s")
+
+
 class TooManyVoiceChecks(DomainError):
     code = "too_many_voice_checks"
     status = 429

@@ -136,6 +136,10 @@ class VoiceForm(forms.Form):
         label=_("Consent"),
         error_messages={"required": _("A voice is cloned only with the consent of the person who speaks.")},
     )
+    # Whether it has to be there is the operator's word: tts.services.voices says so.
+    consent_clip = forms.FileField(
+        label=_("Recording of the spoken consent"), allow_empty_file=True, required=False
+    )
     # Of the statement as it was shown, so that exactly this wording is recorded.
     statement_locale = forms.CharField(max_length=10, widget=forms.HiddenInput)
 

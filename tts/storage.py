@@ -19,6 +19,10 @@ def voice_clip_key(*, workspace_id: uuid.UUID, voice_id: uuid.UUID) -> str:
     return f"workspaces/{workspace_id}/voices/{voice_id}/clip.wav"
 
 
+def spoken_consent_key(*, workspace_id: uuid.UUID, voice_id: uuid.UUID) -> str:
+    return f"workspaces/{workspace_id}/voices/{voice_id}/consent.wav"
+
+
 def voice_features_key(*, workspace_id: uuid.UUID, voice_id: uuid.UUID, computed_by: str) -> str:
     """`computed_by` names an engine, its version and the clip."""
     digest = hashlib.sha256(computed_by.encode()).hexdigest()

@@ -20,5 +20,7 @@ class ConsentRecord(models.Model):
     statement_locale = models.CharField(max_length=10)
     statement_text = models.TextField()
     clip_sha256 = models.CharField(max_length=64)
+    # Of the recording of the spoken consent, as it is kept beside the clip; empty where none was given.
+    spoken_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
     address = models.GenericIPAddressField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)

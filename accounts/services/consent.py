@@ -16,8 +16,11 @@ def record_consent(
     clip_sha256: str,
     locale: str | None,
     address: str | None,
+    spoken_sha256: str = "",
 ) -> ConsentRecord:
     """Store that `user` agreed to today's statement, in the words that `locale` showed.
+
+    `spoken_sha256` is of the recording of the spoken consent, empty where there is none.
 
     Call in the transaction that makes the voice: there is no voice without consent and no consent without voice.
     """
@@ -30,5 +33,6 @@ def record_consent(
         statement_locale=statement.locale,
         statement_text=statement.text,
         clip_sha256=clip_sha256,
+        spoken_sha256=spoken_sha256,
         address=address,
     )

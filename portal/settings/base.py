@@ -353,6 +353,7 @@ VOICEPOOL: dict[str, Any] = {
     "FAILED_KEYS_PER_MINUTE": env_int("FAILED_KEYS_PER_MINUTE", 30),
     # Each takes about a second of a processor, on the pages and in the API together.
     "DOCUMENTS_PER_MINUTE": env_int("DOCUMENTS_PER_MINUTE", 20),
+    "SPOKEN_CONSENT": env_bool("VOICEPOOL_SPOKEN_CONSENT", False),
     "VOICE_CHECKS_PER_MINUTE": env_int("VOICE_CHECKS_PER_MINUTE", 20),
     "VOUCHER_TRIES_PER_MINUTE": env_int("VOUCHER_TRIES_PER_MINUTE", 10),
     "VOICES_PER_WORKSPACE": env_int("VOICES_PER_WORKSPACE", 50),

@@ -214,6 +214,13 @@ class NewVoiceSerializer(RecordingSerializer):
     consent = serializers.BooleanField(
         help_text=f"“true”: you agree to this statement, which is kept: {current_statement('en').text}"
     )
+    consent_file = serializers.FileField(
+        required=False,
+        allow_empty_file=True,
+        help_text="A recording in which the person who speaks agrees, in the formats and lengths of `file`; required "
+        "where the operator asks for it. It is kept beside the clip and goes with the voice. The sentence to say: "
+        f"{current_statement('en').spoken}",
+    )
 
 
 class RenameVoiceSerializer(StrictSerializer):

@@ -33,7 +33,15 @@ from portal.lib.strict_fields import read_query
 from tts.api.representations import ClipProblemSerializer, VoiceSerializer, voice_json
 from tts.api.serializers import NewVoiceSerializer, RenameVoiceSerializer, VoiceFilterSerializer, validated
 from tts.audio import errors as clips
-from tts.errors import ConsentRequired, NameInvalid, PresetVoiceFixed, TooManyVoices, VoiceNotFound
+from tts.errors import (
+    ConsentRequired,
+    NameInvalid,
+    PresetVoiceFixed,
+    SpokenConsentMissing,
+    SpokenConsentUnusable,
+    TooManyVoices,
+    VoiceNotFound,
+)
 from tts.models import Voice
 from tts.selectors.voices import usable_voices, voice_of
 from tts.services.voices import create_voice, delete_voice, rename_voice
@@ -59,7 +67,9 @@ NOT_SATISFIABLE = {
 class VoicesView(ListView):
     # An upload is a form; nothing else is made here.
     parser_classes = [MultiPartParser]
-    field_names = MappingProxyType({clips.ClipRejected.field: "file"})
+    field_names = MappingProxyType(
+        {clips.ClipRejected.field: "file", SpokenConsentMissing.field: "consent_file"}
+    )
 
     @property
     def body_limit_bytes(self) -> int:
@@ -94,6 +104,8 @@ class VoicesView(ListView):
                 NOT_A_TYPE,
                 TOO_LARGE,
                 ConsentRequired,
+                SpokenConsentMissing,
+                SpokenConsentUnusable,
                 NameInvalid,
                 TooManyVoices,
                 *CLIP_REFUSALS,
@@ -113,6 +125,7 @@ class VoicesView(ListView):
             consent=form["consent"],
             locale=get_language() or "",
             address=client_address(request._request),
+            spoken_consent=form.get("consent_file"),
         )
         return Response(voice_json(voice), status=201, headers={"Location": _address_of(voice)})
 

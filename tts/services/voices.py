@@ -6,6 +6,7 @@ import logging
 import unicodedata
 import uuid
 
+from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models.functions import Now
@@ -14,11 +15,19 @@ from accounts.models import User, Workspace
 from accounts.selectors.limits import voices_limit
 from accounts.services.consent import record_consent
 from tts import storage
+from tts.audio.errors import ClipRejected
 from tts.audio.intake import InspectedClip
 from tts.audio.peaks import waveform_peaks
 from tts.audio.wav import read_wav
 from tts.engine.catalogue import PRESET_VOICES
-from tts.errors import ConsentRequired, NameInvalid, PresetVoiceFixed, TooManyVoices
+from tts.errors import (
+    ConsentRequired,
+    NameInvalid,
+    PresetVoiceFixed,
+    SpokenConsentMissing,
+    SpokenConsentUnusable,
+    TooManyVoices,
+)
 from tts.models import Voice, VoiceKind
 from tts.selectors.voices import voice_of
 from tts.services.stored import check_storage
@@ -43,21 +52,28 @@ def create_voice(
     consent: bool,
     locale: str,
     address: str | None,
+    spoken_consent: UploadedFile[bytes] | None = None,
 ) -> Voice:
     """Judge the clip, keep its canonical form and the consent, and return the voice. The upload itself is not kept.
+
+    `spoken_consent`, a recording of the sentence that `current_statement` says, is kept beside the clip where it is
+    given, and has to be given where the operator asks for it (SPOKEN_CONSENT).
 
     Takes about a second: a child process decodes and measures. No transaction is open meanwhile.
 
     Raises:
-        ConsentRequired, NameInvalid, TooManyVoices, and the refusals of tts.audio.errors (ClipQualityRejected
-        carries the report). Nothing was stored then.
+        ConsentRequired, SpokenConsentMissing, SpokenConsentUnusable, NameInvalid, TooManyVoices, and the refusals of
+        tts.audio.errors (ClipQualityRejected carries the report). Nothing was stored then.
     """
     if not consent:
         raise ConsentRequired
+    if spoken_consent is None and settings.VOICEPOOL["SPOKEN_CONSENT"]:
+        raise SpokenConsentMissing
     name = clean_name(name)
     _check_room(workspace)
     clip = inspect_upload(upload)
     clip.require_usable()
+    spoken = _inspect_spoken(spoken_consent) if spoken_consent is not None else None
     check_storage(workspace, adds_ms=clip.duration_ms)
     voice = Voice(
         workspace=workspace,
@@ -71,18 +87,36 @@ def create_voice(
         quality=clip.report.as_dict(),
         peaks=waveform_peaks(read_wav(clip.canonical_wav).pcm),
     )
-    _keep(voice, clip, workspace=workspace, user=user, locale=locale, address=address)
+    _keep(voice, clip, spoken, workspace=workspace, user=user, locale=locale, address=address)
     logger.info("voice_created", extra={"voice_id": voice.pk, "clip_ms": clip.duration_ms})
     return voice
 
 
-def _keep(
-    voice: Voice, clip: InspectedClip, *, workspace: Workspace, user: User, locale: str, address: str | None
-) -> None:
-    """Store the clip, then the voice and its consent in one transaction; when that fails, nothing is left."""
-    voice.clip_key = storage.voice_clip_key(workspace_id=workspace.pk, voice_id=voice.pk)
-    storage.save(voice.clip_key, clip.canonical_wav)
+def _inspect_spoken(upload: UploadedFile[bytes]) -> InspectedClip:
+    """The recording of the spoken consent. It has to hold speech; how good it sounds does not matter."""
     try:
+        return inspect_upload(upload)
+    except ClipRejected as error:
+        raise SpokenConsentUnusable(reason=error.text()) from error
+
+
+def _keep(
+    voice: Voice,
+    clip: InspectedClip,
+    spoken: InspectedClip | None,
+    *,
+    workspace: Workspace,
+    user: User,
+    locale: str,
+    address: str | None,
+) -> None:
+    """Store the recordings, then the voice and its consent in one transaction; when that fails, nothing is left."""
+    voice.clip_key = storage.voice_clip_key(workspace_id=workspace.pk, voice_id=voice.pk)
+    spoken_key = storage.spoken_consent_key(workspace_id=workspace.pk, voice_id=voice.pk)
+    try:
+        storage.save(voice.clip_key, clip.canonical_wav)
+        if spoken is not None:
+            storage.save(spoken_key, spoken.canonical_wav)
         with transaction.atomic():
             # Locks the workspace's row, so that two uploads at once cannot both take the last place.
             Workspace.objects.select_for_update(no_key=True).get(pk=workspace.pk)
@@ -94,10 +128,12 @@ def _keep(
                 clip_sha256=clip.sha256,
                 locale=locale,
                 address=address,
+                spoken_sha256=spoken.sha256 if spoken else "",
             )
             voice.save(force_insert=True)
     except BaseException:
         storage.delete(voice.clip_key)
+        storage.delete(spoken_key)
         raise
 
 
@@ -141,7 +177,8 @@ def rename_voice(*, workspace: Workspace, voice_id: uuid.UUID, name: str) -> Voi
 
 
 def delete_voice(*, workspace: Workspace, voice_id: uuid.UUID) -> None:
-    """Delete the workspace's voice and its clip for good. Jobs that it spoke keep their audio; consent is kept.
+    """Delete the workspace's voice and its recordings for good. Jobs that it spoke keep their audio; the record of
+    consent is kept, with the fingerprints of what was recorded.
 
     Raises VoiceNotFound, PresetVoiceFixed.
     """
@@ -157,6 +194,8 @@ def delete_voice(*, workspace: Workspace, voice_id: uuid.UUID) -> None:
 
 def _delete_files(voice: Voice) -> None:
     storage.delete(voice.clip_key)
+    if voice.workspace_id is not None:
+        storage.delete(storage.spoken_consent_key(workspace_id=voice.workspace_id, voice_id=voice.pk))
     delete_features(voice=voice)
 
 

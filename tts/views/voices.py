@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -84,6 +85,7 @@ def _create(request: HttpRequest, workspace: Workspace, form: VoiceForm) -> Voic
         consent=data["consent"],
         locale=data["statement_locale"],
         address=client_address(request),
+        spoken_consent=data["consent_clip"],
     )
 
 
@@ -107,6 +109,7 @@ def _new_page(
         "error": error,
         "checks": checklist(report) if report else [],
         "statement": statement,
+        "asks_spoken_consent": settings.VOICEPOOL["SPOKEN_CONSENT"],
         "readings": LANGUAGES,
         "minimum_ms": round(MIN_CLIP_SECONDS * 1000),
         "maximum_ms": round(MAX_CLIP_SECONDS * 1000),
