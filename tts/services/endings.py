@@ -9,7 +9,7 @@ from functools import partial
 from typing import BinaryIO, cast
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
 from billing.models import Hold
@@ -20,6 +20,7 @@ from tts.audio.assembly import write_joined
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.selectors.timeline import pauses_ms
 from tts.services import job_facts, wakeups
+from tts.services.aside import ASIDE_FROM_MS, ASIDE_WITHIN, is_long, put_aside
 from tts.services.labels import label_of
 from tts.states import JOB_ENDED, JOB_LIVE, SEGMENT_LIVE, AttemptState, JobState, SegmentState
 
@@ -86,9 +87,10 @@ def _close_what_is_left(job_id: uuid.UUID) -> None:
 
 
 def end_job_if_complete(*, job_id: uuid.UUID) -> bool:
-    """End a job that has no live segment left; False when it is not time, or was done before.
+    """End a job that has no live segment left; False when it is not time, or was done before, or is done aside.
 
-    All segments spoken: they are put together and the job succeeded. Else it was canceled.
+    All segments spoken: they are put together and the job succeeded; a long one aside (tts.services.aside). Else it
+    was canceled.
 
     The file is made outside of any transaction and published by compare-and-set: when two processes do it at once,
     one wins and the other deletes its file.
@@ -102,6 +104,14 @@ def end_job_if_complete(*, job_id: uuid.UUID) -> bool:
     segments = list(Segment.objects.filter(job_id=job_id).order_by("index", "part"))
     if any(segment.state != SegmentState.SUCCEEDED for segment in segments):
         return _end_incomplete(job)
+    if is_long(job.audio_ms):
+        put_aside(job_id, lambda: _end_whole(job, segments))
+        return False
+    return _end_whole(job, segments)
+
+
+def _end_whole(job: SynthesisJob, segments: list[Segment]) -> bool:
+    """Put a job together all of whose segments were spoken, and publish it."""
     try:
         audio_key, peaks = assemble(job, segments)
     except (FileNotFoundError, IsADirectoryError):
@@ -109,11 +119,11 @@ def end_job_if_complete(*, job_id: uuid.UUID) -> bool:
         # that can never be put together must not come up at every sweep.
         return _fail_without_audio(job)
     with transaction.atomic():
-        won = end_job(job_id=job_id, state=JobState.SUCCEEDED, audio_key=audio_key, peaks=peaks)
+        won = end_job(job_id=job.pk, state=JobState.SUCCEEDED, audio_key=audio_key, peaks=peaks)
     if not won:
         storage.delete(audio_key)
         return False
-    wakeups.wake_job(job_id=job_id)
+    wakeups.wake_job(job_id=job.pk)
     return True
 
 
@@ -145,7 +155,8 @@ def _fail_without_audio(job: SynthesisJob) -> bool:
 def keep_what_was_spoken(*, job_id: uuid.UUID) -> bool:
     """Put together what an ended job of several segments had spoken from its beginning on, and publish it.
 
-    It was paid for. Ends with the segment that was stopped; False when there is nothing, or the job was deleted.
+    It was paid for. Ends with the segment that was stopped; False when there is nothing, or the job was deleted, or
+    it is done aside.
     """
     job = SynthesisJob.objects.filter(
         pk=job_id, state__in=JOB_ENDED, audio_key="", deleted_at__isnull=True
@@ -169,8 +180,15 @@ def keep_what_was_spoken(*, job_id: uuid.UUID) -> bool:
             break
     if not spoken:
         return False
+    if is_long(job.audio_ms):
+        put_aside(job_id, lambda: _keep(job, spoken))
+        return False
+    return _keep(job, spoken)
+
+
+def _keep(job: SynthesisJob, spoken: list[Segment]) -> bool:
     audio_key, peaks = assemble(job, spoken)
-    kept = SynthesisJob.objects.filter(pk=job_id, audio_key="", deleted_at__isnull=True).update(
+    kept = SynthesisJob.objects.filter(pk=job.pk, audio_key="", deleted_at__isnull=True).update(
         audio_key=audio_key, peaks=peaks
     )
     if not kept:
@@ -198,9 +216,15 @@ def assemble(job: SynthesisJob, segments: list[Segment]) -> tuple[str, list[int]
 
 
 def jobs_to_end() -> list[uuid.UUID]:
-    """Live jobs without a live segment: their worker died between its last settle and the end."""
+    """Live jobs without a live segment: their worker died between its last settle and the end.
+
+    A long one is left to its worker for a while, which puts it together.
+    """
+    since = Now() - ASIDE_WITHIN
+    just_spoken = Exists(Attempt.objects.filter(job=OuterRef("pk"), finished_at__gt=since))
     return list(
         SynthesisJob.objects.filter(state__in=JOB_LIVE)
+        .filter(Q(audio_ms__lt=ASIDE_FROM_MS) | (Q(created_at__lt=since) & ~just_spoken))
         .exclude(segments__state__in=SEGMENT_LIVE)
         .values_list("pk", flat=True)[:100]
     )

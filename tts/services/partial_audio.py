@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from tts.models import Attempt, Segment, SynthesisJob
+from tts.services.aside import ASIDE_FROM_MS, ASIDE_WITHIN
 from tts.services.endings import keep_what_was_spoken
 from tts.states import JobState
 
@@ -31,6 +32,9 @@ def publish_partial_audio() -> int:
         state__in=[JobState.FAILED, JobState.CANCELED],
         finished_at__gte=Now() - timedelta(seconds=WITHIN_S),
         finished_at__lt=Now() - timedelta(seconds=AFTER_S),
+    ).filter(
+        # A long one is put together aside.
+        Q(audio_ms__lt=ASIDE_FROM_MS) | Q(finished_at__lt=Now() - ASIDE_WITHIN),
         charged_micros__gt=0,
         audio_key="",
         deleted_at__isnull=True,
