@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from accounts.models import User, Workspace
 from billing.models import UsageRecord
@@ -19,11 +20,13 @@ from tts import storage
 from tts.audio.wav import SAMPLE_BYTES, read_wav
 from tts.models import Segment, SynthesisJob, Voice
 from tts.selectors.timeline import chapters_of, spoken_parts, timeline_of
+from tts.services import quotes
 from tts.services.attempts import finish_attempt
 from tts.services.streams import job_audio, job_events
 from tts.services.sweep import sweep
 from tts.services.voices import delete_voice
 from tts.states import JobState
+from tts.text.spoken import spoken_text
 
 PLAY = (
     "# One\nNarrator: It was dark. Nobody was there.\nMary: Who is there?\nTom: Me, Tom.\n"
@@ -106,6 +109,24 @@ def test_a_book_is_stored_once_and_its_followers_are_told_what_changes(
         ("segment", 2),
     ]
     events.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+def test_nobody_waits_while_a_text_is_put_into_words(
+    submit: Submit, monkeypatch: pytest.MonkeyPatch, seed: int | None
+) -> None:
+    locked: list[bool] = []
+    speak = spoken_text
+
+    def watched(*args: Any, **named: Any) -> str:
+        locked.append(connection.in_atomic_block)
+        return speak(*args, **named)
+
+    monkeypatch.setattr(quotes, "spoken_text", watched)
+    job = submit("It was 5 o'clock. " * 60, seed=seed)
+    # Once for each segment, and without the lock on the credit account.
+    assert locked == [False] * job.segment_count
+    assert job.segment_count > 1
 
 
 def test_a_voice_that_is_deleted_ends_the_jobs_that_it_is_cast_in(

@@ -44,7 +44,7 @@ class SegmentPlan:
 
     @functools.cached_property
     def spoken(self) -> str:
-        """Made when it is asked for: storing a job does not need it."""
+        """Made when it is first asked for, and kept: of a book it takes seconds."""
         return spoken_text(
             self.text,
             language=self.language,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -49,12 +49,14 @@ def store_job(
             raise AudioGone
         left = priced.with_reused(taken)
         _enter_amounts(job, left)
+        # Before anything is locked: to put a book into words takes seconds.
+        phrases = left.phrases(job.seed)
         with transaction.atomic():
             if engine is not None:
                 job.engine = engine
             elif not taken:
                 job.engine = drawn_engine(job_id=job.pk, needs={*priced.needs, *priced.instruction_needs})
-            _store(job, left)
+            _store(job, left, phrases)
             transaction.on_commit(bind_idle_slots, robust=True)
     logger.info(
         "job_submitted",
@@ -88,7 +90,7 @@ def _end(job: SynthesisJob) -> None:
     job.refresh_from_db()
 
 
-def _store(job: SynthesisJob, priced: Quote) -> None:
+def _store(job: SynthesisJob, priced: Quote, phrases: Sequence[str]) -> None:
     """Hold, job and segments. The hold comes first: its lock on the credit account makes the counts below exact."""
     if priced.is_all_reused:
         holds.lock_account(workspace_id=job.workspace_id)
@@ -110,7 +112,6 @@ def _store(job: SynthesisJob, priced: Quote) -> None:
         if priced.is_all_reused:
             heard["started_at"] = job.created_at
         SynthesisJob.objects.filter(pk=job.pk).update(**heard)
-    phrases = priced.phrases(job.seed)
     segments, index = [], -1
     for place, part in enumerate(priced.plan):
         number = 0 if part.kept is None else part.kept.part

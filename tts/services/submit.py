@@ -23,6 +23,7 @@ from tts.errors import (
     TextBlocked,
 )
 from tts.models import SynthesisJob
+from tts.services.attempts import SEEDS
 from tts.services.blame import is_any_blocked
 from tts.services.instructions import INSTRUCT, PLAIN, check_is_taken, check_wording
 from tts.services.quoting import SCRIPT, Quote, quote
@@ -196,8 +197,7 @@ def _build_job(
         cast={speaker.name: str(speaker.voice.pk) for speaker in priced.speakers if speaker.voice},
         chapters=[asdict(chapter) for chapter in priced.chapters],
         language=request.language,
-        # 31 bits: every engine's random generator takes that much.
-        seed=secrets.randbelow(2**31) if request.seed is None else request.seed,
+        seed=secrets.randbelow(SEEDS) if request.seed is None else request.seed,
         speed=request.speed,
         response_format=request.response_format,
         sample_rate_hz=request.sample_rate_hz,
