@@ -136,7 +136,7 @@ class Speaking:
             sample_rate_hz=SAMPLE_RATE_HZ,
             expected_ms=round(expected_ms),
             similarity=self._similarity,
-            may_differ=bool(self.work.job.instruction),
+            may_differ=bool(self.work.job.instruction or self.work.job.instruction_text),
         )
 
     def outcome(self, gpu_ms: int, *, check: SpeechCheck | None = None) -> Outcome:

@@ -5,23 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from django.urls import reverse
 
 from accounts.models import User, Workspace
 from billing.models import CreditAccount, UsageRecord
 from tests.cast import api_of, client_of
-from tests.pool.conftest import Submit
+from tests.pool.conftest import Submit, make_device
 from tests.pool.processes import Pool, wait_for
 from tests.pool.test_attempts import WELCOME_MICROS, assert_books_balance
 from tests.pool.test_processes import ended
 from tts import storage
 from tts.audio.wav import read_wav
+from tts.engine.process import EngineProcess
 from tts.engine.simulated import tone, tone_period
 from tts.models import Attempt, SynthesisJob, Voice
 from tts.selectors.devices import ready_device_count
 from tts.services.attempts import SEED_STEP
+from tts.services.claiming import claim_attempt
 from tts.services.streams import job_audio
+from tts.services.sweep import sweep
+from tts.speaking import Speaking
 from tts.states import JobState
+from tts.text.estimate import estimate_audio_ms
 
 TEXT = "A sentence that goes wrong now and then."
 ONE_CHUNK = 60_000
@@ -141,3 +147,28 @@ def test_a_likeness_that_stays_missing_is_tried_for_once_more_alone(pool: Pool, 
     assert [each[:2] for each in tries_of(job)] == [("failed", "speech_rejected"), ("succeeded", "")]
     last = Attempt.objects.filter(job=job).latest("attempt_number")
     assert (check_of(last)["findings"], check_of(last)["score"] <= 60) == (["other_speaker"], True)
+
+
+@pytest.mark.parametrize(
+    ("told", "findings"),
+    [
+        ({}, ["other_speaker"]),
+        ({"instruction": "role-robot"}, []),
+        ({"instruction_text": "Like a robot."}, []),
+    ],
+)
+def test_a_voice_that_was_told_to_sound_otherwise_may(
+    submit: Submit, told: dict[str, str], findings: list[str]
+) -> None:
+    make_device()
+    job = submit(TEXT)
+    SynthesisJob.objects.filter(pk=job.pk).update(**told)
+    sweep()
+    work = claim_attempt(attempt_id=Attempt.objects.get(job=job).pk)
+    speaking = Speaking(
+        work, EngineProcess(None, "simulated", {}, {}), wanted=lambda: False, on_sent=lambda: None
+    )
+    # The engine obeys no instruction: what one that does would say is put in.
+    speaking._pcm += tone(period=100, samples=24 * estimate_audio_ms(TEXT))
+    speaking._similarity = 0.1
+    assert list(speaking.check().findings) == findings
