@@ -13,6 +13,8 @@ from tests.cast import Api
 from tests.factories import finish_job, make_job
 from tests.pool.conftest import make_device
 from tts.models import Segment, SynthesisJob, Voice
+from tts.services.pronunciations import save_pronunciations
+from tts.text.pronunciation import Entry
 
 # Of three segments: a first one that comes soon, then as many sentences as fit into one.
 TEXT = (
@@ -67,6 +69,25 @@ def test_a_revision_is_quoted_made_and_described(
     other = {"segments": [{"index": 0, "seed": 1}]}
     reused = alice_api.send("POST", f"/api/v1/jobs/{done.pk}/revisions", other, **{"Idempotency-Key": "one"})
     assert_problem(reused, 409, "idempotency_key_reused")
+
+
+def test_a_revision_is_quoted_by_the_pronunciations_of_its_job(
+    alice_api: Api, alice: User, alice_workspace: Workspace, alices_voice: Voice
+) -> None:
+    make_device()
+    save_pronunciations(
+        workspace=alice_workspace, user=alice, entries=[Entry("SQL", "sequel")], expected_number=0
+    )
+    job = make_job(alice_workspace, alice, alices_voice, text="We speak SQL here, all of us, every day.")
+    finish_job(job)
+    save_pronunciations(
+        workspace=alice_workspace, user=alice, entries=[Entry("SQL", "other")], expected_number=1
+    )
+    body = {"segments": [{"index": 0, "text": "They speak SQL too."}]}
+    quoted = alice_api.send("POST", f"/api/v1/jobs/{job.pk}/revisions/quote", body).json()
+    assert (quoted["spoken"], quoted["pronunciation_version"]) == (["They speak sequel too."], 1)
+    made = alice_api.send("POST", f"/api/v1/jobs/{job.pk}/revisions", body).json()
+    assert made["pronunciation_version"] == 1
 
 
 def test_each_segment_at_fault_is_told_with_its_place(

@@ -26,6 +26,7 @@ from tts.api.texts import AnnotationMistakeSerializer
 from tts.errors import (
     AudioGone,
     DailyCharactersReached,
+    FreeInstructionNotSupported,
     IdempotencyKeyInvalid,
     IdempotencyKeyReused,
     JobNotFound,
@@ -107,6 +108,7 @@ class RevisionsView(ApiView):
                 InsufficientCredit,
                 BudgetReached,
                 ModeNotSupported,
+                FreeInstructionNotSupported,
                 QueueFull,
                 JobTooLong,
                 DailyCharactersReached,

@@ -171,6 +171,7 @@ def _priced(workspace: Workspace, source: SynthesisJob, edits: Sequence[SegmentE
         speakers=[],
         needs=sorted(set().union(*(part.needs for part in anew))),
         estimate_audio_ms=_audio_ms(source, anew) + sum(one.audio_ms for one in kept.values()),
+        pronunciation_version=source.pronunciation_version,
     )
     _check_size(source, priced)
     # The job's own audio comes first, whoever spoke it.
@@ -305,7 +306,7 @@ def _build(source: SynthesisJob, priced: Quote) -> SynthesisJob:
         cast=source.cast,
         chapters=[asdict(chapter) for chapter in priced.chapters],
         language=source.language,
-        pronunciation_version=source.pronunciation_version,
+        pronunciation_version=priced.pronunciation_version,
         seed=source.seed,
         speed=source.speed,
         response_format=source.response_format,
