@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import ProgrammingError, transaction
+from django.db import ProgrammingError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User, Workspace
 from tests.api.problems import assert_problem
@@ -48,6 +49,16 @@ def test_each_save_is_a_version_under_its_etag(alice_api: Api, alice: User) -> N
     ]
     assert alice_api.get(f"{VERSIONS}/1").json()["entries"] == [CHONGQING]
     assert_problem(alice_api.get(f"{VERSIONS}/3"), 404, "pronunciation_version_unknown")
+
+
+def test_versions_are_listed_without_reading_their_entries(alice_api: Api) -> None:
+    put(alice_api, [CHONGQING, SQL])
+    with CaptureQueriesContext(connection) as queries:
+        listed = alice_api.get(VERSIONS).json()["versions"]
+    assert [one["entry_count"] for one in listed] == [2]
+    read = [query["sql"] for query in queries if "tts_pronunciationversion" in query["sql"]]
+    assert len(read) == 1
+    assert '"entries",' not in read[0]
 
 
 def test_what_somebody_else_saved_meanwhile_is_not_lost(alice_api: Api) -> None:

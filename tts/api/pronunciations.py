@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Any, Final, cast
 
 from drf_spectacular.types import OpenApiTypes
@@ -24,7 +25,7 @@ from tts.errors import (
     PronunciationVersionUnknown,
 )
 from tts.models import PronunciationVersion
-from tts.selectors.pronunciations import entries_of, newest_version, version_of, versions_of
+from tts.selectors.pronunciations import entries_of, newest_version, version_list, version_of
 from tts.services.pronunciations import save_pronunciations
 from tts.text.annotations import Problem
 from tts.text.pronunciation import (
@@ -161,8 +162,9 @@ class PronunciationVersionsView(ApiView):
         responses={200: PronunciationVersionsSerializer, **problems()},
     )
     def get(self, request: Request) -> Response:
-        versions = versions_of(require_workspace(request))
-        return Response({"versions": [_version_json(version) for version in versions]})
+        columns = ("number", "created_at", "created_by__email", "entry_count")
+        versions = version_list(require_workspace(request)).values_list(*columns)
+        return Response({"versions": [_version_json(*version) for version in versions]})
 
 
 class PronunciationVersionView(ApiView):
@@ -198,10 +200,12 @@ def _answer(version: PronunciationVersion | None) -> Response:
     return Response(body, headers={"ETag": f'"{number}"'})
 
 
-def _version_json(version: PronunciationVersion) -> dict[str, Any]:
+def _version_json(
+    number: int, created_at: datetime, created_by: str | None, entry_count: int
+) -> dict[str, Any]:
     return {
-        "version": version.number,
-        "created_at": version.created_at,
-        "created_by": version.created_by.email if version.created_by else "",
-        "entry_count": len(version.entries),
+        "version": number,
+        "created_at": created_at,
+        "created_by": created_by or "",
+        "entry_count": entry_count,
     }

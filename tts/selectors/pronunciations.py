@@ -7,7 +7,7 @@ import logging
 import uuid
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import Func, IntegerField, QuerySet
 
 from accounts.models import Workspace
 from accounts.tenancy import owned_by
@@ -34,6 +34,12 @@ def versions_of(workspace: Workspace) -> QuerySet[PronunciationVersion]:
         .select_related("created_by")
         .order_by("-number")
     )
+
+
+def version_list(workspace: Workspace) -> QuerySet[PronunciationVersion]:
+    """The same for a list: without their entries, which are long together; `entry_count` says how many there are."""
+    counted = Func("entries", function="jsonb_array_length", output_field=IntegerField())
+    return versions_of(workspace).defer("entries").annotate(entry_count=counted)
 
 
 def newest_version(workspace: Workspace) -> PronunciationVersion | None:
