@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User, Workspace
 from billing.models import Hold, UsageRecord
@@ -16,6 +18,7 @@ from tests.cast import Api, api_of
 from tests.factories import finish_job, make_job, make_voice
 from tts import storage
 from tts.models import Segment, SynthesisJob, Voice
+from tts.selectors.jobs import LISTED_CHARACTERS
 from tts.states import JobState
 
 JOBS = "/api/v1/jobs"
@@ -320,6 +323,18 @@ def test_a_members_list_holds_the_teams_jobs_and_no_others(
     shared = make_job(team, alice, preset)
     assert [row["id"] for row in api_of(bob, team).get(JOBS).json()["results"]] == [str(shared.pk)]
     assert api_of(bob).get(JOBS).json()["results"] == []
+
+
+def test_a_list_gives_the_beginning_of_a_book_and_reads_no_more(
+    alice_api: Api, alices_job: SynthesisJob
+) -> None:
+    book = "A long sentence. " * 600
+    SynthesisJob.objects.filter(pk=alices_job.pk).update(text=book)
+    with CaptureQueriesContext(connection) as asked:
+        (row,) = alice_api.get(JOBS).json()["results"]
+    assert row["text"] == book[:LISTED_CHARACTERS]
+    assert len([one for one in asked.captured_queries if '"tts_synthesisjob"."text"' in one["sql"]]) == 1
+    assert alice_api.get(f"{JOBS}/{alices_job.pk}").json()["text"] == book
 
 
 # -- Ending --------------------------------------------------------------------------------------------------

@@ -59,7 +59,16 @@ from tts.errors import (
     TextBlocked,
     VoiceNotFound,
 )
-from tts.selectors.jobs import followed_job_of, job_of, jobs_of, lone_job_of, receipt_of
+from tts.selectors.jobs import (
+    LISTED_CHARACTERS,
+    beginnings_of,
+    followed_job_of,
+    job_of,
+    jobs_of,
+    lone_job_of,
+    receipt_of,
+    with_beginning,
+)
 from tts.services.fair_share import place_of
 from tts.services.jobs import cancel_job, delete_job
 from tts.services.live_sound import LIVE_FORMATS
@@ -142,13 +151,15 @@ class JobsView(ListView):
         operation_id="jobs_list",
         tags=["jobs"],
         summary="List jobs",
-        description="Your jobs, newest first.",
+        description=f"Your jobs, newest first. Of a text its first {LISTED_CHARACTERS} characters; "
+        "`GET /jobs/{id}` has all of it.",
         parameters=[JobFilterSerializer],
         responses={200: JobSerializer(many=True), **problems(INVALID_INPUT)},
     )
     def get(self, request: Request) -> Response:
         filters = read_query(JobFilterSerializer, request.query_params)
-        return self.page_of(request, jobs_of(require_workspace(request), **filters), job_json)
+        jobs = beginnings_of(jobs_of(require_workspace(request), **filters))
+        return self.page_of(request, jobs, lambda job: job_json(with_beginning(job)))
 
     @extend_schema(
         operation_id="jobs_create",

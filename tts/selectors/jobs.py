@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
+from django.db.models.functions import Left
 
 from accounts.models import Workspace
 from accounts.tenancy import owned_by
@@ -16,6 +17,10 @@ from billing.selectors.prices import rate_for
 from tts.errors import JobNotFound
 from tts.models import Attempt, Segment, SynthesisJob
 from tts.states import AttemptState
+from tts.text.limits import MAX_JOB_CHARACTERS
+
+# Of a text in a list: all of what an urgent job may have.
+LISTED_CHARACTERS = MAX_JOB_CHARACTERS
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,18 @@ def jobs_of(
     if voice_id:
         jobs = jobs.filter(voice_id=voice_id)
     return jobs.order_by("-created_at", "-pk")
+
+
+def beginnings_of(jobs: QuerySet[SynthesisJob]) -> QuerySet[SynthesisJob]:
+    """The same jobs without what follows the first LISTED_CHARACTERS of their texts: a page of books would be tens of
+    megabytes. Each goes through `with_beginning` before its text is read."""
+    return jobs.defer("text").annotate(beginning=Left("text", LISTED_CHARACTERS))
+
+
+def with_beginning(job: SynthesisJob) -> SynthesisJob:
+    """A job of `beginnings_of`, whose `text` is that much of it. Not to be saved."""
+    job.text = vars(job)["beginning"]
+    return job
 
 
 def lone_job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.tenancy import require_workspace
 from tts.forms import HistoryForm
-from tts.selectors.jobs import jobs_of
+from tts.selectors.jobs import beginnings_of, jobs_of, with_beginning
 from tts.selectors.voices import usable_voices
 from tts.states import JOB_LIVE
 from tts.views.cards import job_rows, voice_name
@@ -24,9 +24,9 @@ def history(request: HttpRequest) -> HttpResponse:
     workspace = require_workspace(request)
     form = HistoryForm(request.GET)
     filters = form.filters()
-    jobs = jobs_of(workspace, **filters)
+    jobs = beginnings_of(jobs_of(workspace, **filters))
     page = Paginator(jobs, ROWS_PER_PAGE).get_page(request.GET.get("page"))
-    rows = job_rows(page.object_list)
+    rows = job_rows(with_beginning(job) for job in page.object_list)
     context = {
         "form": form,
         "page": page,
