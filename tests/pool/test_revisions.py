@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.files.storage import default_storage
+from django.test import override_settings
 
 from accounts.models import User, Workspace
 from billing.models import Hold, UsageRecord
@@ -16,11 +17,12 @@ from tests.pool.spoken_before import samples_of, say, speak_all
 from tests.pool.test_attempts import account, assert_books_balance
 from tts import storage
 from tts.audio.wav import read_wav
-from tts.errors import AudioGone, JobNotFound, JobNotSucceeded, RevisionInvalid
+from tts.errors import AudioGone, IdempotencyKeyReused, JobNotFound, JobNotSucceeded, RevisionInvalid
 from tts.models import Attempt, Device, Segment, SynthesisJob, Voice
 from tts.selectors.timeline import timeline_of
 from tts.services.jobs import delete_job
 from tts.services.revisions import SegmentEdit, quote_revision, revise_job
+from tts.services.submit import JobRequest
 from tts.states import JobState
 from tts.text.errors import TextEmpty
 
@@ -279,6 +281,35 @@ def test_chapters_and_speakers_go_along(source: SynthesisJob) -> None:
     assert {each.chapter for each in segments_of(gone)} == {0}
 
 
+def test_who_says_his_own_name_keeps_it_before_other_words(submit: Submit, voice: Voice) -> None:
+    make_device()
+    job = submit(
+        "Anna: Anna\nBob: And I am Bob, who speaks after her.\nAnna: Anna",
+        mode="script",
+        cast={"Anna": voice.pk, "Bob": voice.pk},
+    )
+    speak_all()
+    job.refresh_from_db()
+    assert [segment.text.strip() for segment in segments_of(job)][::2] == ["Anna", "Anna"]
+    assert revise(job, SegmentEdit(0, "Hello")).text == job.text.replace("Anna\n", "Hello\n")
+    assert revise(job, SegmentEdit(2, "Hello")).text == job.text[: -len("Anna")] + "Hello"
+    assert revise(job, SegmentEdit(0, "")).text == job.text.removeprefix("Anna:Anna\n").removeprefix(
+        "Anna: Anna\n"
+    )
+
+
 def test_a_missing_job_is_not_found(workspace: Workspace) -> None:
     with pytest.raises(JobNotFound):
         quote_revision(workspace=workspace, job_id=uuid.uuid4(), edits=[SegmentEdit(0, seed=1)])
+
+
+def test_what_stays_of_a_request_does_not_tell_its_text(source: SynthesisJob) -> None:
+    """The digest outlives a deleted job, so that its key stays used: it is keyed, as those of phrases are."""
+    job = revise(source, SegmentEdit(0, "Hello."), key="once")
+    request = JobRequest(voice_id=source.voice_id, text="Hello.")
+    own = request.fingerprint()
+    with override_settings(SECRET_KEY="another key of the same length, which is no secret"):
+        assert request.fingerprint() != own
+        with pytest.raises(IdempotencyKeyReused):
+            revise(source, SegmentEdit(0, "Hello."), key="once")
+    assert revise(source, SegmentEdit(0, "Hello."), key="once").pk == job.pk

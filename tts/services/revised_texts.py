@@ -24,7 +24,7 @@ def whole_text(source: SynthesisJob, changed: Mapping[int, str]) -> str:
     """The old job's text with what these segments say now in its place; "" is left out, its speaker's name too."""
     text, written, at = source.text, [], 0
     for segment in source.segments.all():
-        found = text.find(segment.text.strip(), at)
+        found = text.find(segment.text.strip(), _behind_speaker(text, at, segment.speaker))
         if found < 0:
             # A text that its segments cannot be found in is told by them alone.
             return _joined(source, changed)
@@ -46,6 +46,16 @@ def _joined(source: SynthesisJob, changed: Mapping[int, str]) -> str:
         for segment in source.segments.all()
     ]
     return "".join(written).strip()
+
+
+def _behind_speaker(text: str, at: int, speaker: str) -> int:
+    """Where words are to be looked for: the name before them may say the same."""
+    start = len(text) - len(text[at:].lstrip())
+    begins_line = at == 0 or "\n" in text[at:start]
+    if not (speaker and begins_line and text.startswith(speaker, start)):
+        return at
+    colon = _SPEAKER_ENDS.match(text, start + len(speaker))
+    return colon.end() if colon else at
 
 
 def _without_speaker(before: str, speaker: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import secrets
 import uuid
 from collections import Counter, defaultdict
@@ -39,7 +37,7 @@ from tts.services.quoting import HOUR_MS, Planner, priced_plan, spoken_before
 from tts.services.revised_texts import Revised, revised_chapters, whole_text
 from tts.services.stored import check_storage
 from tts.services.storing import store_job
-from tts.services.submit import Submission, check_key, check_length, earlier_job
+from tts.services.submit import Submission, check_key, check_length, earlier_job, request_digest
 from tts.states import JobState
 from tts.text.annotations import silence_ms
 from tts.text.cleaning import clean_text
@@ -120,8 +118,7 @@ def revise_job(
 
 
 def _fingerprint(job_id: uuid.UUID, edits: Sequence[SegmentEdit]) -> str:
-    request = {"revision_of": str(job_id), "segments": [asdict(edit) for edit in edits]}
-    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+    return request_digest({"revision_of": job_id, "segments": [asdict(edit) for edit in edits]})
 
 
 def _source(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
