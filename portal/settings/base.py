@@ -364,6 +364,7 @@ VOICEPOOL: dict[str, Any] = {
     "RENDERINGS_PER_PROCESS": env_int("RENDERINGS_PER_PROCESS", 2),
     # Live streams that a web process encodes (mp3, opus) at once; each is a child process of 40 MB.
     "LIVE_ENCODERS_PER_PROCESS": env_int("LIVE_ENCODERS_PER_PROCESS", 8),
+    "LIVE_ENCODERS_PER_WORKSPACE": env_int("LIVE_ENCODERS_PER_WORKSPACE", 4),
     # Who makes the speech, for the label in every file: a name, or the code that the authority gave (27 characters).
     "AIGC_PRODUCER": env_matching("AIGC_PRODUCER", "VoicePool", r"[!#-&(-\[\]-~]{1,200}"),
     # What is heard of the label where a workspace has no rule of its own: none, tone or spoken.

@@ -114,6 +114,23 @@ def test_only_so_many_are_encoded_at_once_and_samples_need_no_place(
     assert ENCODERS.count == 0
 
 
+def test_one_workspace_does_not_take_every_encoder(
+    path: str, alice_api: Api, bob: User, bob_api: Api, settings: LazySettings
+) -> None:
+    his_workspace = personal_workspace(bob)
+    his_job = make_job(his_workspace, bob, make_voice(his_workspace, bob))
+    share = settings.VOICEPOOL["LIVE_ENCODERS_PER_WORKSPACE"]
+    assert share < settings.VOICEPOOL["LIVE_ENCODERS_PER_PROCESS"]
+    hers = [alice_api.get(f"{path}?format=mp3") for _ in range(share)]
+    assert_problem(alice_api.get(f"{path}?format=mp3"), 503, "too_many_streams")
+    assert (OPEN_STREAMS.count, ENCODERS.count) == (share, share)
+    his = bob_api.get(f"/api/v1/jobs/{his_job.pk}/stream?format=mp3")
+    assert (his.status_code, ENCODERS.count) == (200, share + 1)
+    for response in (*hers, his):
+        response.close()
+    assert OPEN_STREAMS.count == ENCODERS.count == 0
+
+
 def test_a_stream_without_a_place_among_the_open_ones_takes_none_among_the_encoders(
     path: str, alice_api: Api, settings: LazySettings
 ) -> None:

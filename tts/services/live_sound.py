@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
+import uuid
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Final
@@ -50,22 +52,32 @@ class LiveForm:
 
 
 class Encoders:
-    """How many encoding children this process has: each takes memory, and processor time while its stream lasts."""
+    """Which encoding children this process has: each takes memory, and processor time while its stream lasts."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.count = 0
+        self._running: Counter[uuid.UUID] = Counter()
 
-    def enter(self) -> None:
-        """Take a place. Raises TooManyStreams."""
+    @property
+    def count(self) -> int:
+        return self._running.total()
+
+    def enter(self, workspace_id: uuid.UUID) -> None:
+        """Take a place for the workspace. Raises TooManyStreams when there is none, or it has its share."""
+        limits = settings.VOICEPOOL
         with self._lock:
-            if self.count >= settings.VOICEPOOL["LIVE_ENCODERS_PER_PROCESS"]:
+            if (
+                self._running.total() >= limits["LIVE_ENCODERS_PER_PROCESS"]
+                or self._running[workspace_id] >= limits["LIVE_ENCODERS_PER_WORKSPACE"]
+            ):
                 raise TooManyStreams
-            self.count += 1
+            self._running[workspace_id] += 1
 
-    def leave(self) -> None:
+    def leave(self, workspace_id: uuid.UUID) -> None:
         with self._lock:
-            self.count -= 1
+            self._running[workspace_id] -= 1
+            # Without the empty ones, or every workspace that ever listened would stay in memory.
+            self._running = +self._running
 
 
 ENCODERS: Final = Encoders()

@@ -6,6 +6,7 @@ import contextlib
 import re
 import uuid
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from typing import BinaryIO
 
 from django.contrib.auth.decorators import login_required
@@ -134,16 +135,17 @@ def job_stream_response(
     chunks = live_sound(job, form, first=first_look(job))
     if cancel_on_close:
         chunks = _canceling(chunks, job)
+    leave = partial(ENCODERS.leave, job.workspace_id)
     with contextlib.ExitStack() as undo:
         if form.is_encoded:
-            ENCODERS.enter()
-            undo.callback(ENCODERS.leave)
+            ENCODERS.enter(job.workspace_id)
+            undo.callback(leave)
         response = open_stream_response(
             request,
             chunks,
             workspace_id=job.workspace_id,
             content_type=form.audio_format.content_type,
-            on_close=ENCODERS.leave if form.is_encoded else None,
+            on_close=leave if form.is_encoded else None,
         )
         undo.pop_all()
     response[LABEL_HEADER] = label_of(job.pk)
