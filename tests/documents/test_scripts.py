@@ -1,25 +1,30 @@
-"""Scripts of several speakers, as turns."""
+"""Lines of scripts that begin what a speaker says. (Whole scripts: test_passages.)"""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tts.documents.scripts import Turn, parse_script, speakers_of
+from tts.documents.scripts import name_key, turn_start
 
 
-def test_a_script_is_read_as_turns():
-    script = "第一章\n\n旁白：天黑了。\n很黑。\nAlice: Who is there?\nBob (quietly):  Me.\n\nalice：Oh."
-    turns = parse_script(script)
-    assert turns == [
-        Turn("", "第一章", 1),
-        Turn("旁白", "天黑了。\n很黑。", 3),
-        Turn("Alice", "Who is there?", 5),
-        Turn("Bob", "Me.", 6),
-        Turn("Alice", "Oh.", 8),
-    ]
-    assert speakers_of(turns) == ["", "旁白", "Alice", "Bob"]
+@pytest.mark.parametrize(
+    ("line", "speaker", "colon", "words"),
+    [
+        ("旁白：天黑了。", "旁白", "：", "天黑了。"),
+        ("Alice: Who is there?", "Alice", ":", "Who is there?"),
+        ("  Bob (quietly):  Me.", "Bob", ":", "Me."),
+        ("小明（小声）：我。", "小明", "：", "我。"),
+        ("**Alice:** Yes.", "Alice", ":", "Yes."),
+        ("**Alice**: Yes.", "Alice", ":", "Yes."),
+        ("- The  old   man: No.", "The old man", ":", "No."),
+        ("A" * 30 + ": yes", "A" * 30, ":", "yes"),
+        ("Alice:", "Alice", ":", ""),
+    ],
+)
+def test_a_name_and_a_colon_begin_a_turn(line: str, speaker: str, colon: str, words: str):
+    found = turn_start(line)
+    assert found is not None
+    assert (found.speaker, found.colon, line[found.words_at :]) == (speaker, colon, words)
 
 
 @pytest.mark.parametrize(
@@ -33,21 +38,12 @@ def test_a_script_is_read_as_turns():
         "This is a sentence with many words before its colon: so it is none.",
         "A" * 31 + ": no",
         ": nothing before it",
+        "",
     ],
 )
 def test_a_colon_alone_makes_no_speaker(line: str):
-    assert parse_script(line) == [Turn("", line, 1)]
+    assert turn_start(line) is None
 
 
-def test_turns_without_words_are_left_out():
-    assert parse_script("Alice:\n\nBob: \nCarol: Yes.") == [Turn("Carol", "Yes.", 4)]
-    assert parse_script("") == []
-
-
-@given(st.text(alphabet="ab:：\n 旁白。.", max_size=200))
-def test_no_word_is_lost(text: str):
-    said = "".join(f"{turn.speaker}{turn.text}" for turn in parse_script(text))
-    kept = {sign for sign in said if not sign.isspace()}
-    # Names of speakers who say nothing may go, and a name that came before is spelled as it was then.
-    assert kept <= set(text)
-    assert sum(said.count(sign) for sign in "。.") <= sum(text.count(sign) for sign in "。.")
+def test_names_that_differ_in_case_or_width_are_one_speaker():
+    assert name_key("ALICE") == name_key("alice") == name_key("ａlice") != name_key("alicia")
