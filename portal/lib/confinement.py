@@ -20,7 +20,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 # What the child writes first, once it has locked itself in. One that dies before has not seen the file.
 READY_LINE: Final = b"ready\n"
@@ -68,6 +68,16 @@ class ChildAnswer:
     def ran_out(self) -> bool:
         """Whether it was stopped because it took too much time, memory or output (exit status None: the wait's end)."""
         return self.exit_status is None or -self.exit_status in _SPENT
+
+    @property
+    def log_facts(self) -> dict[str, Any]:
+        """What a log may say of a child that failed: nothing of the file."""
+        return {
+            "exit_status": self.exit_status,
+            "child_was_ready": self.ready,
+            "waited_ms": self.waited_ms,
+            "complaint": self.complaint,
+        }
 
 
 def ask_child(module: str, upload: IO[bytes], *, wall_seconds: float, output_bytes: int) -> ChildAnswer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, cast
+from typing import Any
 
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
@@ -12,12 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
-from accounts.models import ApiKey, User
 from accounts.tenancy import require_workspace
 from billing.errors import BudgetReached, InsufficientCredit, NoPrice
 from portal.lib.api_views import ApiView, ListView
-from portal.lib.http import client_address
-from portal.lib.logging import request_id_var
 from portal.lib.openapi import IDEMPOTENCY_KEY, INVALID_INPUT, JSON_BODY, RANGE, Refusal, problems
 from portal.lib.sse import TooManyStreams
 from portal.lib.strict_fields import read_query
@@ -30,6 +27,7 @@ from tts.api.representations import (
     job_json,
 )
 from tts.api.serializers import JobFilterSerializer, NewJobSerializer, validated
+from tts.api.submissions import sender_of, submission_response
 from tts.api.texts import TextProblemSerializer
 from tts.api.voices import NOT_MODIFIED, NOT_SATISFIABLE
 from tts.audio.formats import FORMATS, SAMPLE_RATES_HZ
@@ -204,19 +202,7 @@ class JobsView(ListView):
     )
     def post(self, request: Request) -> Response:
         form = validated(NewJobSerializer, request.data)
-        submission = submit_job(
-            workspace=require_workspace(request),
-            user=cast(User, request.user),
-            api_key=request.auth if isinstance(request.auth, ApiKey) else None,
-            request=JobRequest(**form),
-            idempotency_key=request.headers.get("Idempotency-Key"),
-            client_address=client_address(request._request),
-            request_id=request_id_var.get(),
-        )
-        headers = {"Location": f"/api/v1/jobs/{submission.job.pk}"}
-        if not submission.created:
-            headers["Idempotency-Replayed"] = "true"
-        return Response(job_json(submission.job), status=202, headers=headers)
+        return submission_response(submit_job(request=JobRequest(**form), **sender_of(request)))
 
 
 class JobView(ApiView):

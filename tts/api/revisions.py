@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, cast
+from typing import Any
 
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -11,17 +11,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
-from accounts.models import ApiKey, User
 from accounts.tenancy import require_workspace
 from billing.errors import BudgetReached, InsufficientCredit, NoPrice
 from portal.lib.api_views import ApiView
-from portal.lib.http import client_address
-from portal.lib.logging import request_id_var
 from portal.lib.openapi import IDEMPOTENCY_KEY, JSON_BODY, ProblemSerializer, problems
 from portal.lib.throttling import SubmitThrottle
 from tts.api.quotes import QuoteSerializer, quote_json
-from tts.api.representations import JobSerializer, job_json
+from tts.api.representations import JobSerializer
 from tts.api.serializers import NewRevisionSerializer, validated
+from tts.api.submissions import sender_of, submission_response
 from tts.api.texts import AnnotationMistakeSerializer
 from tts.errors import (
     AudioGone,
@@ -120,20 +118,8 @@ class RevisionsView(ApiView):
         examples=EXAMPLES,
     )
     def post(self, request: Request, job_id: uuid.UUID) -> Response:
-        submission = revise_job(
-            workspace=require_workspace(request),
-            user=cast(User, request.user),
-            api_key=request.auth if isinstance(request.auth, ApiKey) else None,
-            job_id=job_id,
-            edits=_edits(request, job_id),
-            idempotency_key=request.headers.get("Idempotency-Key"),
-            client_address=client_address(request._request),
-            request_id=request_id_var.get(),
-        )
-        headers = {"Location": f"/api/v1/jobs/{submission.job.pk}"}
-        if not submission.created:
-            headers["Idempotency-Replayed"] = "true"
-        return Response(job_json(submission.job), status=202, headers=headers)
+        edits = _edits(request, job_id)
+        return submission_response(revise_job(job_id=job_id, edits=edits, **sender_of(request)))
 
 
 class RevisionQuoteView(ApiView):

@@ -103,15 +103,7 @@ def _ask_child(upload: IO[bytes]) -> bytes:
     )
     if answer.is_whole:
         return answer.content
-    logger.warning(
-        "clip_inspection_failed",
-        extra={
-            "exit_status": answer.exit_status,
-            "child_was_ready": answer.ready,
-            "waited_ms": answer.waited_ms,
-            "complaint": answer.complaint,
-        },
-    )
+    logger.warning("clip_inspection_failed", extra=answer.log_facts)
     if not answer.ready:
         raise ClipInspectionUnavailable
     raise ClipTooComplex if answer.ran_out else ClipUnreadable

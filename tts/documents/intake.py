@@ -47,15 +47,7 @@ def open_document(upload: IO[bytes], *, size_bytes: int) -> Document:
     )
     if answer.is_whole:
         return _read_answer(answer.content)
-    logger.warning(
-        "document_reading_failed",
-        extra={
-            "exit_status": answer.exit_status,
-            "child_was_ready": answer.ready,
-            "waited_ms": answer.waited_ms,
-            "complaint": answer.complaint,
-        },
-    )
+    logger.warning("document_reading_failed", extra=answer.log_facts)
     if not answer.ready:
         raise DocumentsNotRead
     raise DocumentTooComplex if answer.ran_out else DocumentUnreadable
