@@ -91,7 +91,7 @@ class RevisionsView(ApiView):
         summary="Say some segments again",
         description="Makes a new job of one that succeeded: the segments named here are spoken, all others keep their "
         "sound and cost nothing. The old job stays as it is. With nothing to speak (segments that are only left out), "
-        "the new job has succeeded at once.",
+        "the new job waits for nobody: it has succeeded at once, or, if it is long, as soon as it is put together.",
         parameters=[IDEMPOTENCY_KEY],
         request=NewRevisionSerializer,
         responses={

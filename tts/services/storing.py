@@ -34,7 +34,8 @@ def store_job(
     """Store a new job as it was priced; the pool starts on it at once. Locks the credit account.
 
     What is used again is its own from here on; what of it was deleted a moment ago is spoken, and held for. Where
-    nothing is left to speak, the job holds no money, waits for nobody, and has ended when this returns.
+    nothing is left to speak, the job holds no money, waits for nobody, and has ended when this returns (a long one:
+    as soon as it is put together, tts.services.aside).
 
     `engine`: the model on trial that speaks it; None draws one, but for a job that uses anything again: what the pool's
     own models spoke. `required`: places in the plan that are used again or nothing is stored.

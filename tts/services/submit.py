@@ -92,7 +92,7 @@ def submit_job(
     """Store a job with its segments and hold its price; the pool starts on it at once.
 
     With a seed, what the workspace has had spoken in the same way is used again (tts.services.phrases): it costs
-    nothing, and a job without anything else has succeeded when this returns.
+    nothing, and a job without anything else has succeeded when this returns, or, if it is long, soon afterwards.
 
     The same key with the same request returns the job that it made (`created` False). Locks the credit account.
 
