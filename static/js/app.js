@@ -4,6 +4,7 @@ import "./theme.js";
 import "./menu.js";
 import "./dialog.js";
 import "./copy.js";
+import "./draft.js";
 import "./forms.js";
 import "./password.js";
 import "./player.js";

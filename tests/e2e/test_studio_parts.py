@@ -65,3 +65,33 @@ def test_instructions_are_shown_for_their_mode_alone_and_say_why_they_are_closed
     assert studio.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     studio.check("input[name=mode][value=plain]", force=True)
     expect(part).to_be_hidden()
+
+
+def test_a_text_outlives_a_reload_and_another_page_until_it_is_emptied(studio: Page) -> None:
+    field = studio.locator("textarea[name=text]")
+    studio.check("input[name=mode][value=script]", force=True)
+    studio.goto("/pronunciations/")
+    studio.goto("/studio/")
+    expect(field).to_have_value(TEXT)
+    assert studio.locator("input[name=mode]:checked").get_attribute("value") == "script"
+    # Its price comes with it.
+    expect(studio.locator("#quote .figures")).to_be_visible()
+    studio.fill("textarea[name=text]", "")
+    studio.reload()
+    expect(field).to_have_value("")
+
+
+def test_who_signed_out_leaves_no_text_in_the_tab(studio: Page) -> None:
+    assert "银行" in studio.evaluate("sessionStorage.getItem('studio-draft')")
+    studio.context.clear_cookies(name="sessionid")
+    studio.goto("/account/login/")
+    assert studio.evaluate("sessionStorage.getItem('studio-draft')") is None
+
+
+def test_a_text_that_another_class_takes_shows_where_to_choose_it(studio: Page) -> None:
+    urgency = studio.locator("input[name=job_class][value=standard] + .choice__face")
+    expect(urgency).to_be_hidden()
+    studio.fill("textarea[name=text]", "很长的一句话。" * 1000)
+    expect(urgency).to_be_visible()
+    studio.check("input[name=job_class][value=standard]")
+    expect(studio.locator("#quote .figures")).to_be_visible()
