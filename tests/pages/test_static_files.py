@@ -51,3 +51,15 @@ def test_every_file_of_ours_has_a_hashed_name(collected: Path) -> None:
     sources = {name for name in own if name in manifest}
     assert {"css/tokens.css", "js/app.js", "js/early.js", "img/icon.svg"} <= sources
     assert {manifest[name] for name in sources} <= own
+
+
+def test_no_class_is_begun_in_two_stylesheets_that_a_page_may_load_together() -> None:
+    # What they all build on may be added to; an invoice loads none of the others.
+    shared = {"base.css", "components.css", "frame.css", "tokens.css", "invoice.css"}
+    begun: dict[str, set[str]] = {}
+    for path in Path(settings.BASE_DIR, "static", "css").glob("*.css"):
+        if path.name in shared:
+            continue
+        for name in re.findall(r"^\.([\w-]+) \{", path.read_text(encoding="utf-8"), re.MULTILINE):
+            begun.setdefault(name, set()).add(path.name)
+    assert {name: files for name, files in begun.items() if len(files) > 1} == {}
