@@ -62,6 +62,7 @@ TONE_ICONS = {
 # Month and day as each language writes them in running text; Django's own short forms are American or cramped.
 _DATE_FORMATS = {"zh-hans": "Y年n月j日", "en": "j M Y"}
 _MOMENT_FORMATS = {"zh-hans": "Y年n月j日 H:i", "en": "j M Y, H:i"}
+_CLOCK_FORMATS = {"en": "H:i:s"}
 
 
 @cache
@@ -174,6 +175,12 @@ def _time_element(moment_at: datetime | None, formats: dict[str, str], kind: str
 def moment(moment_at: datetime | None) -> SafeString | str:
     """A date and time; localtime.js rewrites it in the reader's own time zone."""
     return _time_element(moment_at, _MOMENT_FORMATS, "moment")
+
+
+@register.filter
+def time_of_day(moment_at: datetime | None) -> SafeString | str:
+    """A time to the second, of a day that stands nearby; localtime.js rewrites it as it does the date."""
+    return _time_element(moment_at, _CLOCK_FORMATS, "clock")
 
 
 @register.filter

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.utils.translation import override
 
 from portal.lib import display
@@ -130,6 +132,19 @@ def test_a_moment_is_dated_as_each_language_does_and_names_its_zone() -> None:
         assert ">2026年5月3日 14:05 UTC<" in ui.moment(moment_at)
         assert ">2026年5月3日<" in ui.day(moment_at)
     assert ui.moment(None) == ""
+
+
+def test_a_time_alone_follows_the_reader_as_the_date_beside_it_does() -> None:
+    moment_at = datetime(2026, 5, 3, 14, 5, 9, tzinfo=UTC)
+    assert ui.time_of_day(moment_at) == (
+        '<time datetime="2026-05-03T14:05:09+00:00" data-local="clock">14:05:09 UTC</time>'
+    )
+
+
+def test_no_page_writes_a_time_that_stays_in_the_servers_zone() -> None:
+    pages = Path(settings.BASE_DIR, "templates").rglob("*.html")
+    bare = [path.name for path in pages if "|time:" in path.read_text(encoding="utf-8")]
+    assert bare == []
 
 
 def test_a_badge_has_a_word_and_a_shape() -> None:

@@ -38,7 +38,7 @@ def test_the_page_tells_what_happened_and_how_it_is_labelled(
     alice_client: Client, done: SynthesisJob
 ) -> None:
     page = alice_client.get(reverse("job", args=[done.pk])).content.decode()
-    for words in ("Submitted", "Given to the device cpu:0@test", "The first sound was there", "Done"):
+    for words in ("It was submitted", "Given to the device cpu:0@test", "The first sound was there", "Done"):
         assert words in page
     assert "ProduceID" in page
     assert 'href="?edit=1#segment-2"' in page

@@ -15,6 +15,7 @@ from tests.billing.books import all_books
 from tests.factories import finish_job, make_job, make_voice
 from tests.pages.reading import HTMX, text_of
 from tts.models import Segment, SynthesisJob, Voice
+from tts.views.cards import voice_name
 
 pytestmark = pytest.mark.django_db
 SCRIPT = "# The box\nNarrator: It was dark.\nAlice: Who is there?\nBob: Me."
@@ -124,6 +125,10 @@ def test_the_jobs_page_has_chapters_and_subtitles(
     finish_job(job)
     page = alice_client.get(reverse("job", args=[job.pk])).content.decode()
     assert page.count("data-play-from") == 3 + 5
+    # The player's clock counts the pauses too: its end is the last segment's.
+    last_end = max(int(end) for end in re.findall(r'data-end-ms="(\d+)"', page))
+    assert last_end > SynthesisJob.objects.get().audio_ms
+    assert re.findall(r'data-duration-ms="(\d+)"', page) == [str(last_end)]
     assert f"{address}?format=srt" in page
     srt = alice_client.get(f"{address}?format=srt")
     assert srt.content.decode().startswith("1\n00:00:00,000 --> 00:00:01,000\nBefore.\n")
@@ -132,3 +137,15 @@ def test_the_jobs_page_has_chapters_and_subtitles(
     assert chapters.content.decode().count("-->") == 3
     assert "Content-Disposition" not in chapters
     assert bob_client.get(address).status_code == 404
+
+
+def test_the_jobs_page_says_who_speaks_what_with_which_voice(
+    alice_client: Client, presets: list[Voice]
+) -> None:
+    cast = {"speaker": ["Alice", "Bob"], "speaker_voice": [str(presets[1].pk), str(presets[2].pk)]}
+    assert alice_client.post(reverse("studio"), fields(presets[0], **cast)).status_code == 302
+    page = alice_client.get(reverse("job", args=[SynthesisJob.objects.get().pk]))
+    lines = re.findall(r'<span class="segment__speaker[^>]*>([^<]*)</span>([^<]*)<', page.content.decode())
+    assert lines == [("Narrator", "It was dark."), ("Alice", "Who is there?"), ("Bob", "Me.")]
+    names = [voice_name(voice) for voice in presets]
+    assert f"Narrator {names[0]} Alice {names[1]} Bob {names[2]}" in text_of(page)

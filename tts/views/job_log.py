@@ -27,7 +27,7 @@ def job_log(job: SynthesisJob) -> list[LogLine]:
     """The lines in the order of time. Of a job from `job_of`: nothing more is read."""
     attempts = [attempt for segment in job.segments.all() for attempt in segment.attempts.all()]
     numbers = {segment.pk: segment.index + 1 for segment in job.segments.all()}
-    lines = [LogLine(job.created_at, _("Submitted"))]
+    lines = [LogLine(job.created_at, _("It was submitted"))]
     if job.reused_count:
         text = ngettext(
             "%(number)d segment was spoken before and is used again",

@@ -8,15 +8,27 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from tts.models import SynthesisJob
+from tts.models import SynthesisJob, Voice
 from tts.selectors.jobs import receipt_of
 from tts.selectors.timeline import chapters_of, has_subtitles
 from tts.services.jobs import repeat_request
 from tts.services.labels import label_of
-from tts.views.cards import attempt_rows, output_text, text_start
+from tts.views.cards import attempt_rows, output_text, text_start, voice_name
 from tts.views.curl import curl_command
 from tts.views.job_log import job_log
 from tts.views.live import live_context
+
+
+def speakers_of(job: SynthesisJob) -> list[tuple[str, str]]:
+    """Every speaker that a script names with the name of its voice, in the order in which they speak.
+
+    Of a job of `job_of`: nothing more is read.
+    """
+    voices: dict[str, Voice] = {}
+    for segment in job.segments.all():
+        if segment.speaker:
+            voices.setdefault(segment.speaker, segment.voice or job.voice)
+    return [(speaker, voice_name(voice)) for speaker, voice in voices.items()]
 
 
 def job_context(job: SynthesisJob) -> dict[str, Any]:
@@ -25,6 +37,7 @@ def job_context(job: SynthesisJob) -> dict[str, Any]:
     source = job.revision_of
     return live_context(job, cancel_next=reverse("job", args=[job.pk])) | {
         "receipt": receipt,
+        "speakers": speakers_of(job),
         "chapters": chapters_of(job),
         "has_subtitles": has_subtitles(job),
         "released_micros": receipt.held_micros - receipt.amount_micros,

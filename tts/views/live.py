@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.utils.functional import Promise
@@ -35,6 +35,8 @@ class SegmentLine:
     number: int
     index: int
     part: int
+    # Who says it in a script; "" for the narrator.
+    speaker: str
     text: str
     reused: bool
     badge: Badge
@@ -63,6 +65,12 @@ class LivePart:
 def live_part(job: SynthesisJob) -> LivePart:
     """What to show of `job`, which comes from `job_of` and so has its segments at hand."""
     segments = segment_lines(job)
+    player = job_player(job, title=_("Speech by %(voice)s") % {"voice": voice_name(job.voice)})
+    if player is not None and segments:
+        # The file has pauses too, which are no speech: its clock is not to jump when it begins.
+        player = replace(
+            player, duration_ms=max(player.duration_ms, *(line.end_ms or 0 for line in segments))
+        )
     place = place_of(job) if job.state == JobState.QUEUED else None
     return LivePart(
         job=job,
@@ -77,7 +85,7 @@ def live_part(job: SynthesisJob) -> LivePart:
         cancel_asked=job.cancel_requested_at is not None and job.state in JOB_LIVE,
         segments=segments,
         show_ticks=1 < len(segments) <= MAX_TICKS,
-        player=job_player(job, title=_("Speech by %(voice)s") % {"voice": voice_name(job.voice)}),
+        player=player,
     )
 
 
@@ -99,6 +107,7 @@ def _line(segment: Segment, start_ms: int | None, end_ms: int | None) -> Segment
         index=segment.index,
         part=segment.part,
         reused=segment.reused,
+        speaker=segment.speaker,
         text=segment.text,
         badge=state_badge(segment),
         tick=TICKS.get(segment.state, "waiting"),
