@@ -299,3 +299,27 @@ def test_what_was_spoken_and_paid_before_a_job_was_canceled_is_used_again(
     assert job.state == JobState.CANCELED
     assert job.charged_micros > 0
     assert submit(opening + REST * 3, seed=7).reused_count == 1
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_files_that_a_deletion_left_behind_are_removed_by_the_sweep_though_nobody_spoke_them(
+    is_whole: bool, say: Say, submit: Submit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_device()
+    whole = say(LONG)
+    opening = Segment.objects.get(job=whole, index=0).text
+    job = submit(LONG if is_whole else opening + REST * 3, seed=7)
+    assert job.reused_count >= 1
+    assert (job.audio_key != "") is is_whole
+
+    def dead(*_arguments: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(storage, "delete", dead)
+        delete_job(workspace=workspace, job_id=job.pk)
+    assert storage.stored_audio_keys(workspace_id=workspace.pk, job_id=job.pk)
+    assert sweep()["files_removed"] == 1
+    assert storage.stored_audio_keys(workspace_id=workspace.pk, job_id=job.pk) == []
+    assert sweep()["files_removed"] == 0
+    assert storage.exists(whole.audio_key)

@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from billing.services.stale_holds import release_stale_holds
-from tts.models import Attempt, Device, DeviceSlot, SynthesisJob
+from tts.models import Attempt, Device, DeviceSlot, Segment, SynthesisJob
 from tts.services.attempts import Fenced, expired_attempts, lose_attempt
 from tts.services.bind import bind_idle_slots
 from tts.services.endings import end_job_if_complete, jobs_to_end
@@ -124,10 +124,13 @@ def release_holds_of_ended_jobs(*, within: timedelta | None = JUST_NOW) -> int:
 
 
 def remove_files_of_deleted_jobs(*, within: timedelta | None = LATELY) -> int:
-    """Audio that a worker stored after its job was deleted, of jobs that were deleted or ended within that time
-    (None: of all). Returns how many jobs had any."""
-    audio = Attempt.objects.filter(job=OuterRef("pk")).exclude(audio_key="")
-    jobs = list(_deleted_jobs(within).filter(Exists(audio)).values_list("pk", flat=True)[:100])
+    """Audio that a worker stored after its job was deleted, or that whoever deleted it left behind, of jobs that were
+    deleted or ended within that time (None: of all). Returns how many jobs had any."""
+    spoken = Attempt.objects.filter(job=OuterRef("pk")).exclude(audio_key="")
+    # What was used again has no attempt: its files are known by the segments alone.
+    reused = Segment.objects.filter(job=OuterRef("pk"), reused=True).exclude(audio_key="")
+    has_files = Q(Exists(spoken)) | ~Q(audio_key="") | Q(Exists(reused), reused_count__gt=0)
+    jobs = list(_deleted_jobs(within).filter(has_files).values_list("pk", flat=True)[:100])
     for job_id in jobs:
         delete_job_files(job_id=job_id)
     return len(jobs)
