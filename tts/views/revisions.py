@@ -21,7 +21,7 @@ from portal.lib.errors import DomainError
 from portal.lib.http import client_address
 from portal.lib.logging import request_id_var
 from tts.models import SynthesisJob
-from tts.selectors.jobs import job_of
+from tts.selectors.jobs import job_of, lone_job_of
 from tts.services.revisions import SegmentEdit, quote_revision, revise_job
 from tts.states import JobState
 from tts.views.job_page import render_job
@@ -64,7 +64,8 @@ def editor_of(job: SynthesisJob, index: str) -> Editor | None:
 def job_revise(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     """Quote the edit (`show_price`, or any request of htmx), or make the new job and go to it."""
     workspace = require_workspace(request)
-    job = job_of(workspace, job_id)
+    # Its other segments are read when the page is drawn: the price is asked for with every pause of somebody who types.
+    job = lone_job_of(workspace, job_id)
     form = RevisionForm(request.POST)
     if not form.is_valid():
         return redirect("job", job_id=job_id)
@@ -94,7 +95,7 @@ def job_revise(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
         status = 200 if wants_price else error.status
     if getattr(request, "htmx", False):
         return render(request, "tts/_revision_price.html", context)
-    return render_job(request, job, context, status=status)
+    return render_job(request, job_of(workspace, job_id), context, status=status)
 
 
 def _key(editor: Editor, edit: SegmentEdit) -> str:
@@ -105,7 +106,8 @@ def _key(editor: Editor, edit: SegmentEdit) -> str:
 
 def _edit(job: SynthesisJob, editor: Editor) -> SegmentEdit:
     """A text as it was says that another seed is wished for, or nothing that would be spoken anew."""
-    before = "".join(segment.text for segment in job.segments.all() if segment.index == editor.index)
+    parts = job.segments.filter(index=editor.index).order_by("part")
+    before = "".join(parts.values_list("text", flat=True))
     typed = editor.text.replace("\r\n", "\n")
     if editor.another_seed and typed.strip() == before.strip():
         return SegmentEdit(editor.index)
