@@ -29,11 +29,12 @@ EXIT_ORPHANED: Final = 3
 
 _PR_SET_PDEATHSIG: Final = 1
 _NOBODY: Final = 65_534
-_PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
+PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
 # Out of time (the kernel sends SIGKILL at the hard limit), of output, or of memory in a library that aborts.
 _SPENT: Final = frozenset({signal.SIGXCPU, signal.SIGKILL, signal.SIGXFSZ, signal.SIGABRT})
 
-# The child gets this environment and nothing of the parent's: no database address, no keys.
+# A child gets this environment and nothing of the parent's: no database address, no keys. So do the children that
+# encode what we made ourselves (tts.audio).
 ENVIRONMENT: Final = {
     "LANG": "C.UTF-8",
     "PATH": "/usr/bin:/bin",
@@ -90,7 +91,7 @@ def ask_child(module: str, upload: IO[bytes], *, wall_seconds: float, output_byt
             stdin=upload,
             stdout=output,
             stderr=complaints,
-            cwd=_PROJECT_ROOT,
+            cwd=PROJECT_ROOT,
             env=ENVIRONMENT,
             start_new_session=True,
         )

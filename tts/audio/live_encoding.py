@@ -14,18 +14,12 @@ import struct
 import subprocess
 import sys
 import time
-from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
 
-_PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
+from portal.lib.confinement import ENVIRONMENT, PROJECT_ROOT
+
 _CHILD_MODULE: Final = "tts.audio.live_encoding_child"
-_ENVIRONMENT: Final = {
-    "LANG": "C.UTF-8",
-    "PATH": "/usr/bin:/bin",
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "MALLOC_ARENA_MAX": "1",
-}
 
 LIVE_CODECS: Final = ("mp3", "opus")
 """Formats that a child encodes; the other live ones are the samples themselves."""
@@ -57,8 +51,8 @@ class LiveEncoder:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=_PROJECT_ROOT,
-            env=_ENVIRONMENT,
+            cwd=PROJECT_ROOT,
+            env=ENVIRONMENT,
             start_new_session=True,
             bufsize=0,
         )

@@ -15,23 +15,14 @@ import subprocess
 import sys
 import wave
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final
 
+from portal.lib.confinement import ENVIRONMENT, PROJECT_ROOT
 from tts.audio import explicit
 
 logger = logging.getLogger(__name__)
 
-_PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
 _CHILD_MODULE: Final = "tts.audio.rendering_child"
-_ENVIRONMENT: Final = {
-    "LANG": "C.UTF-8",
-    "PATH": "/usr/bin:/bin",
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "OMP_THREAD_LIMIT": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MALLOC_ARENA_MAX": "1",
-}
 
 # Measured: 77 MB resident, however long the speech is. Address space on top of what the libraries take.
 CHILD_WORKING_MEMORY_BYTES: Final = 256 * 1024 * 1024
@@ -93,8 +84,8 @@ def render_file(spec: RenderSpec) -> Rendered:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        cwd=_PROJECT_ROOT,
-        env=_ENVIRONMENT,
+        cwd=PROJECT_ROOT,
+        env=ENVIRONMENT,
         start_new_session=True,
     )
     try:
