@@ -36,6 +36,19 @@ def test_a_long_part_is_divided_at_sentences_and_its_time_shared():
     assert all(4_900 <= cue.end_ms - cue.start_ms <= 5_100 for cue in cues)
 
 
+@pytest.mark.parametrize("speaker", ["", "Bob", "The old man of the hill", "山上的老人"])
+def test_no_cue_has_more_than_two_lines_with_its_speaker(speaker: str):
+    said = (
+        "The wind came over the hill and nobody knew why it had come so early in the year, or what it meant."
+    )
+    for content in (srt([SpokenPart(said, 0, 9_000, speaker)]), vtt([SpokenPart(said, 0, 9_000, speaker)])):
+        cues = [block.split("\n") for block in content.strip().split("\n\n") if "-->" in block]
+        words = [cue[cue.index(next(line for line in cue if "-->" in line)) + 1 :] for cue in cues]
+        assert max(map(len, words)) <= 2
+        spoken = " ".join(" ".join(lines) for lines in words)
+        assert [word for word in said.split() if word not in spoken] == []
+
+
 def test_a_short_cue_stays_until_it_can_be_read_or_the_next_begins():
     parts = [SpokenPart("Yes.", 0, 200), SpokenPart("No.", 400, 600)]
     assert [(cue.start_ms, cue.end_ms) for cue in cues_of(parts)] == [(0, 400), (400, 1_100)]

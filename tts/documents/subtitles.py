@@ -26,11 +26,11 @@ class SpokenPart:
     speaker: str = ""
 
 
-def cues_of(parts: Iterable[SpokenPart]) -> list[SpokenPart]:
+def cues_of(parts: Iterable[SpokenPart], *, named: bool = False) -> list[SpokenPart]:
     """The parts as cues that fit on a screen: longer ones are divided at sentences, clauses or words.
 
     A divided part's time is shared by the width of the text. The cues are in order and do not overlap; together they
-    say the text.
+    say the text. `named` leaves room in each for its speaker's name.
 
     Raises:
         ValueError: a part ends before it begins, or begins before the one before it.
@@ -39,7 +39,7 @@ def cues_of(parts: Iterable[SpokenPart]) -> list[SpokenPart]:
     for part in parts:
         if part.end_ms < part.start_ms or (cues and part.start_ms < cues[-1].start_ms):
             raise ValueError("parts come in order, and each ends after it begins")
-        pieces = _pieces(" ".join(part.text.split()))
+        pieces = _pieces(" ".join(part.text.split()), before=_name(part) if named else "")
         whole = sum(map(_width, pieces)) or 1
         before = 0
         for piece in pieces:
@@ -54,7 +54,7 @@ def srt(parts: Iterable[SpokenPart]) -> str:
     """The parts as SubRip: numbered, times with a comma."""
     blocks = [
         f"{number}\n{_time(cue.start_ms, ',')} --> {_time(cue.end_ms, ',')}\n{_said(cue)}\n"
-        for number, cue in enumerate(cues_of(parts), start=1)
+        for number, cue in enumerate(cues_of(parts, named=True), start=1)
     ]
     return "\n".join(blocks)
 
@@ -81,8 +81,12 @@ def vtt_chapters(chapters: Iterable[SpokenPart]) -> str:
 
 def _said(cue: SpokenPart) -> str:
     # An arrow would be taken for a time.
-    text = f"{cue.speaker}: {cue.text}" if cue.speaker else cue.text
-    return "\n".join(_lines(text.replace("-->", "→")))
+    return "\n".join(_lines(f"{_name(cue)}{cue.text}".replace("-->", "→")))
+
+
+def _name(part: SpokenPart) -> str:
+    """What stands before the words where a format has no place for the speaker."""
+    return f"{part.speaker}: " if part.speaker else ""
 
 
 def _escaped(text: str) -> str:
@@ -105,18 +109,18 @@ def _readable(cues: Sequence[SpokenPart]) -> list[SpokenPart]:
     return made
 
 
-def _pieces(text: str) -> list[str]:
-    """The text in pieces that fit in two lines; joined by nothing, they are the text but for spaces at the joints."""
+def _pieces(text: str, *, before: str = "") -> list[str]:
+    """The text in pieces that fit in two lines, `before` in front of each; joined by nothing, they are the text but for
+    spaces at the joints."""
     pieces: list[str] = []
-    current, fill = "", _Fill()
+    current, fill = "", _Fill.of(before)
     for word in _words(text):
         grown = fill.grown(word)
         if current and grown.lines > LINES:
             cut = _best_cut(current)
             pieces.append(current[:cut].strip())
-            current, fill = current[cut:].lstrip(), _Fill()
-            for kept in _words(current):
-                fill = fill.grown(kept)
+            current = current[cut:].lstrip()
+            fill = _Fill.of(before + current)
             grown = fill.grown(word)
         current, fill = current + word, grown
     return [*pieces, current.strip()] if current.strip() else pieces
@@ -128,6 +132,11 @@ class _Fill:
 
     lines: int = 0
     width: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> _Fill:
+        """How a text fills them."""
+        return functools.reduce(cls.grown, _words(text), cls())
 
     def grown(self, word: str) -> _Fill:
         if self.width and self.width + _width(word.rstrip()) > LINE_WIDTH:
