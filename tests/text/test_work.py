@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tts.documents.chapters import title_line
 from tts.text.cleaning import clean_line
 from tts.text.markup import without_markup
 
@@ -57,3 +58,31 @@ def test_work_on_tags_grows_as_their_number(opening: str, closing: str) -> None:
     few = calls_of(lambda: without_markup(document(100)))
     many = calls_of(lambda: without_markup(document(400)))
     assert many < 5 * few
+
+
+def test_a_heading_with_a_gap_in_it_is_looked_through_once() -> None:
+    """Once for each space of the gap would be hours: whoever breaks this sees it hang."""
+    gap = " " * 700_000
+    assert title_line(f"# Title{gap}with a gap") is None
+    closed = title_line(f"# Title{gap}##{gap}")
+    assert closed is not None
+    assert (closed.marks, closed.start, closed.end) == ("#", 2, 7)
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("# One", "One"),
+        ("## One ##", "One"),
+        ("# One#", "One#"),
+        ("# One # two", "One # two"),
+        ("# One # #", "One #"),
+        ("# #", "#"),
+        ("## #\t", "#"),
+        ("  #\tOne\t#\t", "One"),
+    ],
+)
+def test_the_signs_that_close_a_heading_are_no_part_of_it(line: str, title: str) -> None:
+    found = title_line(line)
+    assert found is not None
+    assert line[found.start : found.end] == title

@@ -13,7 +13,7 @@ from typing import Final
 
 from tts.text.limits import MAX_TITLE_CHARACTERS
 
-_HEADING: Final = re.compile(r"[ \t]{0,3}(?P<marks>#{1,2})[ \t]+(?P<title>\S.*?)(?:[ \t]+#+)?[ \t]*")
+_HEADING: Final = re.compile(r"[ \t]{0,3}(?P<marks>#{1,2})[ \t]+(?=\S)")
 _NUMBER: Final = r"[〇零一二三四五六七八九十百千两0-9０-９]{1,9}"
 _ENGLISH_NUMBER: Final = (
     r"(?:\d{1,4}|[IVXLCDM]{1,8}|[ivxlcdm]{1,8}|(?i:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
@@ -39,9 +39,9 @@ class TitleLine:
 
 def title_line(line: str) -> TitleLine | None:
     """The title that the line is; None where it is text."""
-    found = _HEADING.fullmatch(line)
+    found = _HEADING.match(line)
     if found is not None:
-        start, end = found.span("title")
+        start, end = found.end(), _end_of_heading(line)
         return TitleLine(found["marks"], start, end) if end - start <= MAX_TITLE_CHARACTERS else None
     title = line.strip()
     if not title or len(title) > MAX_TITLE_CHARACTERS or title[-1] in _SENTENCE_ENDS:
@@ -50,3 +50,16 @@ def title_line(line: str) -> TitleLine | None:
         return None
     start = line.index(title)
     return TitleLine("", start, start + len(title))
+
+
+def _end_of_heading(line: str) -> int:
+    """Where a heading's words end: before the signs that may close it, as in `# Title #`.
+
+    By hand: a pattern that looks for them behind each character takes minutes for a line of many spaces.
+    """
+    words = line.rstrip(" \t")
+    without_signs = words.rstrip("#")
+    bare = without_signs.rstrip(" \t")
+    # They stand apart from the words, and are not those that begin the heading.
+    is_closed = bare != without_signs and bare.lstrip(" \t") not in ("", "#", "##")
+    return len(bare) if is_closed else len(words)
