@@ -15,6 +15,7 @@ from tts.services.jobs import delete_job, repeat_request
 from tts.services.node_state import capability_columns
 
 TEXT = "你好，很高兴认识你。"
+QUOTES = "/api/v1/quotes"
 
 
 @pytest.fixture
@@ -70,8 +71,21 @@ def test_without_an_engine_that_takes_instructions_nothing_is_taken_in(
         make_ready(engine)
     before = rows()
     wanted = {"voice_id": str(preset.pk), "text": TEXT, "instruction": "emotion-happy"}
+    assert_problem(alice_api.send("POST", QUOTES, wanted), 422, "mode_not_supported")
     assert_problem(alice_api.send("POST", JOBS, wanted), 422, "mode_not_supported")
     assert rows() == before
+
+
+def test_a_quote_refuses_what_its_job_would_be_refused_for(alice_api: Api, preset: Voice) -> None:
+    text = {"voice_id": str(preset.pk), "text": TEXT}
+    make_ready("cosyvoice")
+    assert alice_api.send("POST", QUOTES, text | {"instruction": "emotion-happy"}).status_code == 200
+    # Who has not chosen yet wants to know the price all the same.
+    assert alice_api.send("POST", QUOTES, text | {"mode": "instruct"}).status_code == 200
+    free = text | {"instruction_text": "Slowly."}
+    assert_problem(alice_api.send("POST", QUOTES, free), 422, "free_instruction_not_supported")
+    both = free | {"instruction": "emotion-happy"}
+    assert_problem(alice_api.send("POST", QUOTES, both), 422, "instructions_conflict")
 
 
 def test_what_no_single_device_can_do_together_is_not_taken_in(alice_api: Api, preset: Voice) -> None:

@@ -18,8 +18,18 @@ from portal.lib.openapi import JSON_BODY, problems
 from tts.api.examples import TEXT_REFUSALS
 from tts.api.serializers import NewQuoteSerializer, validated
 from tts.api.texts import TextProblemSerializer
-from tts.errors import NotOffered, PronunciationTooLong, PronunciationVersionUnknown, VoiceNotFound
-from tts.services.quoting import Quote, quote
+from tts.errors import (
+    FreeInstructionNotSupported,
+    InstructionsConflict,
+    InstructionTooLong,
+    ModeNotSupported,
+    NotOffered,
+    PronunciationTooLong,
+    PronunciationVersionUnknown,
+    VoiceNotFound,
+)
+from tts.services.quotes import Quote
+from tts.services.submit import JobRequest, quote_request
 
 
 class QuotedChapterSerializer(serializers.Serializer[Any]):
@@ -117,6 +127,10 @@ class QuotesView(ApiView):
                 *TEXT_REFUSALS,
                 VoiceNotFound,
                 NotOffered,
+                ModeNotSupported,
+                FreeInstructionNotSupported,
+                InstructionsConflict,
+                InstructionTooLong,
                 NoPrice,
                 PronunciationVersionUnknown,
                 PronunciationTooLong,
@@ -125,5 +139,5 @@ class QuotesView(ApiView):
         },
     )
     def post(self, request: Request) -> Response:
-        form = validated(NewQuoteSerializer, request.data)
-        return Response(quote_json(quote(workspace=require_workspace(request), **form)))
+        wanted = JobRequest(**validated(NewQuoteSerializer, request.data))
+        return Response(quote_json(quote_request(workspace=require_workspace(request), request=wanted)))

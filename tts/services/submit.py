@@ -110,7 +110,9 @@ def submit_job(
     if earlier := earlier_job(workspace, idempotency_key, fingerprint):
         return Submission(job=earlier, created=False)
     request = _checked_wishes(request)
-    priced = _quoted(workspace, request)
+    priced = quote_request(workspace=workspace, request=request)
+    if missing := priced.speakers_without_voice:
+        raise SpeakerWithoutVoice(speakers=missing)
     check_length(workspace, priced)
     check_storage(workspace, adds_ms=priced.estimate_audio_ms)
     if is_any_blocked(part.text for part in priced.plan):
@@ -138,7 +140,16 @@ def _checked_wishes(request: JobRequest) -> JobRequest:
     return wanted
 
 
-def _quoted(workspace: Workspace, request: JobRequest) -> Quote:
+def quote_request(*, workspace: Workspace, request: JobRequest) -> Quote:
+    """What a request would cost and take, refused as its job would be; nothing is stored. One that has not chosen an
+    instruction yet, or a voice for each speaker, has its price all the same.
+
+    Raises:
+        VoiceNotFound, NotOffered, PronunciationVersionUnknown, PronunciationTooLong, ModeNotSupported,
+        FreeInstructionNotSupported, InstructionsConflict, InstructionTooLong, and the refusals of tts.text.
+    """
+    instruction_text = clean_free_instruction(request.instruction_text)
+    check_wording(mode=PLAIN, instruction=request.instruction, instruction_text=instruction_text)
     priced = quote(
         workspace=workspace,
         voice_id=request.voice_id,
@@ -149,15 +160,11 @@ def _quoted(workspace: Workspace, request: JobRequest) -> Quote:
         mode=request.mode,
         cast=request.cast,
         instruction=request.instruction,
-        instruction_text=request.instruction_text,
+        instruction_text=instruction_text,
         seed=request.seed,
         pronunciation_version=request.pronunciation_version,
     )
-    if missing := priced.speakers_without_voice:
-        raise SpeakerWithoutVoice(speakers=missing)
-    check_is_taken(
-        instruction=request.instruction, instruction_text=request.instruction_text, needs=priced.needs
-    )
+    check_is_taken(instruction=request.instruction, instruction_text=instruction_text, needs=priced.needs)
     return priced
 
 

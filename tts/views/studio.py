@@ -27,10 +27,10 @@ from tts.forms import MAX_SEED, MAX_SPEED, MIN_SPEED, RepeatForm, RequestForm, S
 from tts.models import SynthesisJob
 from tts.selectors.jobs import job_of, jobs_of
 from tts.selectors.voices import preset_voices, voices_of
-from tts.services.instructions import INSTRUCT, PLAIN, check_is_taken, check_wording
+from tts.services.instructions import INSTRUCT
 from tts.services.jobs import repeat_request
-from tts.services.quoting import SCRIPT, quote
-from tts.services.submit import JobRequest, Submission, submit_job
+from tts.services.quoting import SCRIPT
+from tts.services.submit import JobRequest, Submission, quote_request, submit_job
 from tts.states import JOB_LIVE, JobClass
 from tts.text.instructions import clean_free_instruction
 from tts.text.limits import max_job_characters
@@ -199,24 +199,7 @@ def _quote_context(workspace: Workspace, form: RequestForm, voices: list[VoiceCa
     chosen = posted_cast(form.data, voices)
     wanted = _request_of(form, chosen)
     try:
-        priced = quote(
-            workspace=workspace,
-            voice_id=wanted.voice_id,
-            text=wanted.text,
-            language=wanted.language,
-            job_class=wanted.job_class,
-            speed=wanted.speed,
-            mode=wanted.mode,
-            cast=wanted.cast,
-            instruction=wanted.instruction,
-            instruction_text=wanted.instruction_text,
-            seed=wanted.seed,
-        )
-        # Nothing chosen yet is no mistake of somebody who still chooses.
-        check_wording(mode=PLAIN, instruction=wanted.instruction, instruction_text=wanted.instruction_text)
-        check_is_taken(
-            instruction=wanted.instruction, instruction_text=wanted.instruction_text, needs=priced.needs
-        )
+        priced = quote_request(workspace=workspace, request=wanted)
     except DomainError as error:
         return context | {"refusal": error.text(), "faults": text_faults(error, wanted.text)}
     rows = cast_rows(priced.speakers, chosen=chosen, narrator_id=wanted.voice_id, voices=voices)
