@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -15,7 +16,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from accounts.models import Workspace
+from accounts.models import User, Workspace
 from accounts.tenancy import memberships_of, workspace_of
 from billing.errors import NoPrice
 from billing.selectors.balances import Balance, balance_of
@@ -183,7 +184,9 @@ class Frame:
 
     @cached_property
     def first_run(self) -> list[Step]:
-        return first_run_steps(self.workspace) if self.workspace is not None else []
+        if self.workspace is None:
+            return []
+        return first_run_steps(self.workspace, cast(User, self._request.user))
 
     @cached_property
     def languages(self) -> list[Choice]:

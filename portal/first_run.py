@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import Workspace
+from accounts.models import User, Workspace
 from accounts.selectors.api_keys import api_keys_of
 from tts.models import SynthesisJob, VoiceKind
 from tts.selectors.voices import voices_of
@@ -23,7 +23,7 @@ class Step:
     done: bool
 
 
-def first_run_steps(workspace: Workspace) -> list[Step]:
+def first_run_steps(workspace: Workspace, user: User) -> list[Step]:
     """The steps with what is done, or nothing once all are: then nobody needs them any more."""
     heard = SynthesisJob.objects.filter(
         workspace=workspace, voice__kind=VoiceKind.PRESET, state=JobState.SUCCEEDED
@@ -39,7 +39,7 @@ def first_run_steps(workspace: Workspace) -> list[Step]:
             _("Clone your own voice"),
             _("Record or upload 3 to 10 seconds of clear speech."),
             reverse("voice_new"),
-            voices_of(workspace).exists(),
+            voices_of(workspace, user).exists(),
         ),
         Step(
             _("Make an API key"),

@@ -26,6 +26,7 @@ class VoiceAdmin(RecordAdmin):
         "language",
         "clip_ms",
         "verdict",
+        "shared",
         "state",
         "created_at",
     )

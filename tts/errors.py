@@ -15,7 +15,20 @@ MOST_NAMES: Final = 8
 
 class VoiceNotFound(NotFound):
     code = "voice_not_found"
-    message = _("There is no such voice in your library. Pick one from the list of voices.")
+    message = _(
+        "There is no such voice that you may use: it does not exist, or who made it keeps it private. "
+        "Pick one from the list of voices."
+    )
+
+
+class VoiceNotYours(DomainError):
+    code = "voice_not_yours"
+    status = 403
+    field = "shared"
+    message = _(
+        "Only who made this voice, and the workspace’s owners and administrators, say who may use it. "
+        "Nothing was changed."
+    )
 
 
 class JobNotFound(NotFound):

@@ -148,6 +148,10 @@ class RenameForm(forms.Form):
     name = forms.CharField(label=_("Name"), max_length=60)
 
 
+class SharingForm(forms.Form):
+    shared = forms.ChoiceField(choices=[("true", ""), ("false", "")])
+
+
 class HistoryForm(forms.Form):
     """Search and filters. A value that is not known filters nothing: an old link still opens the page."""
 

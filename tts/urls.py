@@ -38,6 +38,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("voices/check/", voice_check.voice_check, name="voice_check"),
     path("voices/<uuid:voice_id>/", voices.voice, name="voice"),
     path("voices/<uuid:voice_id>/rename/", voices.voice_rename, name="voice_rename"),
+    path("voices/<uuid:voice_id>/share/", voices.voice_share, name="voice_share"),
     path("voices/<uuid:voice_id>/delete/", voices.voice_delete, name="voice_delete"),
     path("voices/<uuid:voice_id>/audio", media.voice_audio, name="voice_audio"),
     path("workspace/output/", output_settings.output_settings, name="output_settings"),

@@ -68,7 +68,7 @@ def receipts_of(client: Client, invoice: Invoice, language: str = "en") -> list[
 
 
 def test_receipts_name_their_voices_also_those_that_are_deleted(
-    alice_workspace: Workspace, alice_client: Client, alices_voice: Voice
+    alice: User, alice_workspace: Workspace, alice_client: Client, alices_voice: Voice
 ) -> None:
     at = now() - timedelta(days=40)
     for voice_id in (alices_voice.pk, uuid.UUID(int=3)):
@@ -81,7 +81,7 @@ def test_receipts_name_their_voices_also_those_that_are_deleted(
         (str(alices_voice.pk), "'=cmd|' /C calc'!A0"),
         (str(uuid.UUID(int=3)), "A voice that is gone (00000000)"),
     ]
-    delete_voice(workspace=alice_workspace, voice_id=alices_voice.pk)
+    delete_voice(workspace=alice_workspace, user=alice, voice_id=alices_voice.pk)
     assert receipts_of(alice_client, made)[0]["voice"] == "'=cmd|' /C calc'!A0 (deleted)"
     assert receipts_of(alice_client, made, "zh-hans")[0]["voice"] == "'=cmd|' /C calc'!A0（已删除）"
 

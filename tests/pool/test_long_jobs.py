@@ -137,7 +137,7 @@ def test_a_voice_that_is_deleted_ends_the_jobs_that_it_is_cast_in(
         "Mary: Hello there.\nTom: Hello to you.", mode="script", cast={"Mary": clone.pk, "Tom": clone.pk}
     )
     assert set(Segment.objects.filter(job=job).values_list("voice_id", flat=True)) == {clone.pk}
-    delete_voice(workspace=workspace, voice_id=clone.pk)
+    delete_voice(workspace=workspace, user=customer, voice_id=clone.pk)
     pool.start_node(engine_settings=STEADY)
     pool.start_clock()
     wait_for(lambda: SynthesisJob.objects.get(pk=job.pk).state == JobState.FAILED, what="the job to end")

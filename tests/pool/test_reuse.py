@@ -78,9 +78,9 @@ def test_batch_work_of_several_sentences_is_another_phrase(
     given_whole = {place for place, text in enumerate(texts) if pieces_of(text, job_class="batch") == [text]}
     assert 0 in given_whole
     assert len(given_whole) < len(texts)
-    priced = quote(workspace=workspace, voice_id=voice.pk, text=LONG, seed=7, job_class="batch")
+    priced = quote(workspace=workspace, user=None, voice_id=voice.pk, text=LONG, seed=7, job_class="batch")
     assert priced.reused.keys() == given_whole
-    urgent = quote(workspace=workspace, voice_id=voice.pk, text=LONG, seed=7)
+    urgent = quote(workspace=workspace, user=None, voice_id=voice.pk, text=LONG, seed=7)
     assert (urgent.is_all_reused, urgent.held_micros, urgent.estimate_micros) == (True, 0, 0)
 
 
@@ -94,7 +94,7 @@ def test_another_workspace_never_hears_it(say: Say, voice: Voice) -> None:
     mine, other = Segment.objects.get(job=first), Segment.objects.get(job=job)
     assert len(mine.phrase) == 64
     assert mine.phrase != other.phrase
-    priced = quote(workspace=theirs, voice_id=voice.pk, text=GREETING, seed=7)
+    priced = quote(workspace=theirs, user=None, voice_id=voice.pk, text=GREETING, seed=7)
     assert not priced.reused
 
 

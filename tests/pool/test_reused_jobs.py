@@ -119,7 +119,7 @@ def test_a_file_that_is_gone_is_spoken_again_and_held_for(
     make_device()
     first = say()
     storage.delete(Segment.objects.get(job=first).audio_key)
-    priced = quote(workspace=workspace, voice_id=first.voice_id, text=GREETING, seed=7)
+    priced = quote(workspace=workspace, user=None, voice_id=first.voice_id, text=GREETING, seed=7)
     assert (priced.held_micros, priced.estimate_micros) == (0, 0)
     job = submit(GREETING, seed=7)
     assert (job.state, job.reused_count) == (JobState.QUEUED, 0)
@@ -266,7 +266,9 @@ def test_what_was_given_back_is_not_used_again_for_nothing(
     opening = Segment.objects.get(job=job, index=0).text
 
     def reusable() -> int:
-        return len(quote(workspace=workspace, voice_id=voice.pk, text=opening + REST * 3, seed=7).reused)
+        return len(
+            quote(workspace=workspace, user=None, voice_id=voice.pk, text=opening + REST * 3, seed=7).reused
+        )
 
     work = claim_next()
     finish_attempt(work=work, outcome=outcome_of(work))

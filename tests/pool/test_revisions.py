@@ -70,7 +70,7 @@ def test_only_the_edited_segment_is_spoken_held_for_and_paid(
 ) -> None:
     before, old = account(workspace), segments_of(source)
     edit = SegmentEdit(1, "The second one is quite another sentence now.")
-    priced = quote_revision(workspace=workspace, job_id=source.pk, edits=[edit])
+    priced = quote_revision(workspace=workspace, user=None, job_id=source.pk, edits=[edit])
     job = revise(source, edit)
     assert (job.revision_of_id, job.state, job.seed) == (source.pk, JobState.QUEUED, source.seed)
     new = segments_of(job)
@@ -231,7 +231,7 @@ def test_audio_that_is_gone_cannot_be_kept(source: SynthesisJob, workspace: Work
     assert job.reused_count == source.segment_count - 1
     Segment.objects.filter(job=source).update(audio_key="")
     with pytest.raises(AudioGone):
-        quote_revision(workspace=workspace, job_id=source.pk, edits=[SegmentEdit(0, seed=1)])
+        quote_revision(workspace=workspace, user=None, job_id=source.pk, edits=[SegmentEdit(0, seed=1)])
 
 
 def test_nothing_left_is_no_text(source: SynthesisJob, workspace: Workspace) -> None:
@@ -247,7 +247,7 @@ def test_another_workspace_finds_no_such_job(source: SynthesisJob, workspace: Wo
     with pytest.raises(JobNotFound):
         revise(source, SegmentEdit(0, seed=1), workspace=theirs)
     with pytest.raises(JobNotFound):
-        quote_revision(workspace=theirs, job_id=source.pk, edits=[SegmentEdit(0, seed=1)])
+        quote_revision(workspace=theirs, user=None, job_id=source.pk, edits=[SegmentEdit(0, seed=1)])
     assert unchanged(workspace) == before
 
 
@@ -300,7 +300,7 @@ def test_who_says_his_own_name_keeps_it_before_other_words(submit: Submit, voice
 
 def test_a_missing_job_is_not_found(workspace: Workspace) -> None:
     with pytest.raises(JobNotFound):
-        quote_revision(workspace=workspace, job_id=uuid.uuid4(), edits=[SegmentEdit(0, seed=1)])
+        quote_revision(workspace=workspace, user=None, job_id=uuid.uuid4(), edits=[SegmentEdit(0, seed=1)])
 
 
 def test_what_stays_of_a_request_does_not_tell_its_text(source: SynthesisJob) -> None:

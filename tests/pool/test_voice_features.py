@@ -129,18 +129,19 @@ def test_a_deleted_voice_leaves_nothing(
     speak: Callable[[EngineProcess], Speaking],
     clone: Voice,
     workspace: Workspace,
+    customer: User,
     submit: Submit,
 ) -> None:
     process = start_cosyvoice()
     speak(process)
     assert len(kept(clone)) == 1
-    delete_voice(workspace=workspace, voice_id=clone.pk)
+    delete_voice(workspace=workspace, user=customer, voice_id=clone.pk)
     assert kept(clone) == []
     assert not storage.exists(clone.clip_key)
 
 
 def test_a_voice_that_is_deleted_while_it_speaks_leaves_nothing_either(
-    start_cosyvoice: StartCosyVoice, clone: Voice, workspace: Workspace, submit: Submit
+    start_cosyvoice: StartCosyVoice, clone: Voice, workspace: Workspace, customer: User, submit: Submit
 ) -> None:
     process = start_cosyvoice()
     make_device()
@@ -150,7 +151,7 @@ def test_a_voice_that_is_deleted_while_it_speaks_leaves_nothing_either(
         work,
         process,
         wanted=lambda: False,
-        on_sent=lambda: delete_voice(workspace=workspace, voice_id=clone.pk),
+        on_sent=lambda: delete_voice(workspace=workspace, user=customer, voice_id=clone.pk),
     )
     speaking.speak()
     assert kept(clone) == []

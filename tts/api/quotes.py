@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.models import User
 from accounts.tenancy import require_workspace
 from billing.api.serializers import MoneySerializer, money
 from billing.errors import NoPrice
@@ -140,4 +141,7 @@ class QuotesView(ApiView):
     )
     def post(self, request: Request) -> Response:
         wanted = JobRequest(**validated(NewQuoteSerializer, request.data))
-        return Response(quote_json(quote_request(workspace=require_workspace(request), request=wanted)))
+        priced = quote_request(
+            workspace=require_workspace(request), user=cast(User, request.user), request=wanted
+        )
+        return Response(quote_json(priced))

@@ -9,73 +9,16 @@ from django.urls import reverse
 from rest_framework import serializers
 
 from billing.api.serializers import MoneySerializer, money
-from portal.lib.openapi import ProblemSerializer
 from tts.api.subtitles import ChapterSerializer
 from tts.audio.formats import FORMAT_CHOICES, FORMATS
-from tts.audio.quality import Verdict
-from tts.audio.report_json import report_as_json, stored_report
 from tts.audio.speech_check import CLIPPED, LONG_SILENCE, OTHER_SPEAKER, SILENT, TOO_LONG, TOO_SHORT
 from tts.failures import failure_text
-from tts.models import Attempt, Segment, SynthesisJob, Voice, VoiceKind
+from tts.models import Attempt, Segment, SynthesisJob, VoiceKind
 from tts.selectors.jobs import Receipt
 from tts.selectors.timeline import chapters_of, has_subtitles
 from tts.services.fair_share import Place
 from tts.states import AttemptState, JobClass, JobState, SegmentState
 from tts.views.cards import voice_name
-
-
-class CheckSerializer(serializers.Serializer[Any]):
-    code = serializers.CharField()
-    state = serializers.ChoiceField(choices=["passed", "notice", "warning", "rejected"])
-    title = serializers.CharField()
-    message = serializers.CharField()
-    advice = serializers.CharField(help_text="What to do better; empty for what passed.")
-    measured = serializers.CharField(help_text="The figure with its unit; empty where there is none.")
-
-
-class QualitySerializer(serializers.Serializer[Any]):
-    """What was measured in the recording, and what follows from it."""
-
-    verdict = serializers.ChoiceField(choices=[verdict.value for verdict in Verdict])
-    message = serializers.CharField()
-    duration_s = serializers.FloatField()
-    speech_s = serializers.FloatField(help_text="Of it, speech.")
-    snr_db = serializers.FloatField(help_text="How far speech stands above what is heard between it.")
-    clipping_ratio = serializers.FloatField(help_text="Share of samples at full scale, 0 to 1.")
-    silence_ratio = serializers.FloatField(help_text="Share of time without speech, 0 to 1.")
-    bandwidth_hz = serializers.IntegerField(help_text="The highest frequency that carries speech.")
-    channel_count = serializers.IntegerField()
-    source_sample_rate_hz = serializers.IntegerField()
-    rms_dbfs = serializers.FloatField(help_text="Level of the speech.")
-    leading_silence_s = serializers.FloatField()
-    channels_differ = serializers.BooleanField(help_text="The channels differ; only the clearest is used.")
-    damaged = serializers.BooleanField(help_text="Parts of the file could not be read.")
-    checks = CheckSerializer(many=True)
-
-
-class ClipProblemSerializer(ProblemSerializer):
-    """Why a recording is refused; with its report where it could be measured."""
-
-    quality = QualitySerializer(required=False)
-
-
-class ConsentSerializer(serializers.Serializer[Any]):
-    statement_version = serializers.CharField()
-    statement_locale = serializers.CharField()
-    agreed_at = serializers.DateTimeField()
-
-
-class VoiceSerializer(serializers.Serializer[Any]):
-    id = serializers.UUIDField()
-    kind = serializers.ChoiceField(choices=VoiceKind.choices)
-    name = serializers.CharField()
-    language = serializers.CharField(help_text="ISO 639-1; empty where it was not given.")
-    transcript = serializers.CharField()
-    duration_ms = serializers.IntegerField(help_text="Of the recording; 0 for a preset voice.")
-    quality = QualitySerializer(allow_null=True)
-    consent = ConsentSerializer(allow_null=True)
-    audio_url = serializers.CharField()
-    created_at = serializers.DateTimeField()
 
 
 class JobVoiceSerializer(serializers.Serializer[Any]):
@@ -257,30 +200,6 @@ class JobDetailSerializer(JobSerializer):
     speech_score = serializers.IntegerField(
         allow_null=True, help_text="The lowest score of what was delivered; null while there is none."
     )
-
-
-def voice_json(voice: Voice) -> dict[str, Any]:
-    """The voice as VoiceSerializer describes it; names of presets and words are in the active language."""
-    report = stored_report(voice.quality)
-    consent = voice.consent
-    return {
-        "id": voice.pk,
-        "kind": voice.kind,
-        "name": voice_name(voice),
-        "language": voice.language,
-        "transcript": voice.transcript,
-        "duration_ms": voice.clip_ms,
-        "quality": report_as_json(report) if report else None,
-        "consent": {
-            "statement_version": consent.statement_version,
-            "statement_locale": consent.statement_locale,
-            "agreed_at": consent.created_at,
-        }
-        if consent
-        else None,
-        "audio_url": reverse("api_voice_audio", args=[voice.pk]),
-        "created_at": voice.created_at,
-    }
 
 
 _SAME_NAMES = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import Any, cast
 
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
+from accounts.models import User
 from accounts.tenancy import require_workspace
 from billing.errors import BudgetReached, InsufficientCredit, NoPrice
 from portal.lib.api_views import ApiView
@@ -36,6 +37,7 @@ from tts.errors import (
     RevisionInvalid,
     StorageFull,
     TextBlocked,
+    VoiceNotFound,
 )
 from tts.selectors.jobs import jobs_of
 from tts.services.revisions import SegmentEdit, quote_revision, revise_job
@@ -44,6 +46,7 @@ from tts.text.errors import SpeechTooLong, TextEmpty, TextTooLong, TextTooManyPa
 REFUSALS = (
     JobNotFound,
     JobNotSucceeded,
+    VoiceNotFound,
     AudioGone,
     RevisionInvalid,
     NotOffered,
@@ -137,7 +140,10 @@ class RevisionQuoteView(ApiView):
     )
     def post(self, request: Request, job_id: uuid.UUID) -> Response:
         priced = quote_revision(
-            workspace=require_workspace(request), job_id=job_id, edits=_edits(request, job_id)
+            workspace=require_workspace(request),
+            user=cast(User, request.user),
+            job_id=job_id,
+            edits=_edits(request, job_id),
         )
         return Response(quote_json(priced))
 

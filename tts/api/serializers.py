@@ -11,6 +11,7 @@ from rest_framework import serializers
 from accounts.consent_statements import current_statement
 from portal.lib.strict_fields import (
     RawTextField,
+    StrictBooleanField,
     StrictCharField,
     StrictChoiceField,
     StrictFloatField,
@@ -221,10 +222,23 @@ class NewVoiceSerializer(RecordingSerializer):
         "where the operator asks for it. It is kept beside the clip and goes with the voice. The sentence to say: "
         f"{current_statement('en').spoken}",
     )
+    shared = serializers.BooleanField(
+        required=False, default=True, help_text="“false”: nobody else in the workspace may use it."
+    )
 
 
-class RenameVoiceSerializer(StrictSerializer):
-    name = StrictCharField(max_length=MAX_NAME_CHARACTERS, allow_blank=True)
+class ChangedVoiceSerializer(StrictSerializer):
+    """What stays is left out."""
+
+    name = StrictCharField(max_length=MAX_NAME_CHARACTERS, allow_blank=True, required=False)
+    shared = StrictBooleanField(
+        required=False, help_text="True: every member of the workspace may use it; false: only who made it."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError({"name": self.fields["name"].error_messages["required"]})
+        return attrs
 
 
 class VoiceFilterSerializer(StrictSerializer):

@@ -15,8 +15,8 @@ from rest_framework.response import Response
 from accounts.tenancy import require_workspace
 from portal.lib.api_views import ApiView
 from portal.lib.openapi import INVALID_INPUT, MALFORMED_FORM, NOT_A_TYPE, TOO_LARGE, problems
-from tts.api.representations import QualitySerializer
 from tts.api.serializers import RecordingSerializer, validated
+from tts.api.voice_representations import QualitySerializer
 from tts.audio import errors as clips
 from tts.audio.report_json import report_as_json
 from tts.errors import TooManyVoiceChecks

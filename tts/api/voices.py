@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -30,8 +31,8 @@ from portal.lib.openapi import (
     problems,
 )
 from portal.lib.strict_fields import read_query
-from tts.api.representations import ClipProblemSerializer, VoiceSerializer, voice_json
-from tts.api.serializers import NewVoiceSerializer, RenameVoiceSerializer, VoiceFilterSerializer, validated
+from tts.api.serializers import ChangedVoiceSerializer, NewVoiceSerializer, VoiceFilterSerializer, validated
+from tts.api.voice_representations import ClipProblemSerializer, VoiceSerializer, voice_json
 from tts.audio import errors as clips
 from tts.errors import (
     ConsentRequired,
@@ -41,10 +42,11 @@ from tts.errors import (
     SpokenConsentUnusable,
     TooManyVoices,
     VoiceNotFound,
+    VoiceNotYours,
 )
 from tts.models import Voice
-from tts.selectors.voices import usable_voices, voice_of
-from tts.services.voices import create_voice, delete_voice, rename_voice
+from tts.selectors.voices import known_voice_of, usable_voices, voice_of
+from tts.services.voices import change_voice, create_voice, delete_voice
 from tts.views.media import voice_audio_response
 
 CLIP_REFUSALS = (
@@ -80,14 +82,16 @@ class VoicesView(ListView):
         operation_id="voices_list",
         tags=["voices"],
         summary="List voices",
-        description="Your cloned voices and the preset ones, newest first.",
+        description="The cloned voices that you may use and the preset ones, newest first. A key stands for the member "
+        "who made it: what another member keeps private is not among them.",
         parameters=[VoiceFilterSerializer],
         responses={200: VoiceSerializer(many=True), **problems(INVALID_INPUT)},
     )
     def get(self, request: Request) -> Response:
         filters = read_query(VoiceFilterSerializer, request.query_params)
-        voices = usable_voices(require_workspace(request)).select_related("consent")
-        return self.page_of(request, voices.filter(**filters), voice_json)
+        user = cast(User, request.user)
+        voices = usable_voices(require_workspace(request), user).select_related("consent")
+        return self.page_of(request, voices.filter(**filters), partial(voice_json, reader=user))
 
     @extend_schema(
         operation_id="voices_create",
@@ -126,8 +130,11 @@ class VoicesView(ListView):
             locale=get_language() or "",
             address=client_address(request._request),
             spoken_consent=form.get("consent_file"),
+            shared=form["shared"],
         )
-        return Response(voice_json(voice), status=201, headers={"Location": _address_of(voice)})
+        return Response(
+            voice_json(voice, cast(User, request.user)), status=201, headers={"Location": _address_of(voice)}
+        )
 
 
 class VoiceView(ApiView):
@@ -138,23 +145,31 @@ class VoiceView(ApiView):
         responses={200: VoiceSerializer, **problems(VoiceNotFound)},
     )
     def get(self, request: Request, voice_id: uuid.UUID) -> Response:
-        return Response(voice_json(voice_of(require_workspace(request), voice_id)))
+        user = cast(User, request.user)
+        return Response(voice_json(known_voice_of(require_workspace(request), user, voice_id), user))
 
     @extend_schema(
-        operation_id="voices_rename",
+        operation_id="voices_change",
         tags=["voices"],
-        summary="Rename a voice",
-        request=RenameVoiceSerializer,
+        summary="Rename or share a voice",
+        description="Another `name`, or with `shared` who may use it: every member, or only who made it. That is for "
+        "who made it and for owners and administrators to say. Jobs that wait go on.",
+        request=ChangedVoiceSerializer,
         responses={
             200: VoiceSerializer,
-            **problems(*JSON_BODY, VoiceNotFound, PresetVoiceFixed, NameInvalid),
+            **problems(*JSON_BODY, VoiceNotFound, PresetVoiceFixed, NameInvalid, VoiceNotYours),
         },
-        examples=[OpenApiExample("another name", value={"name": "Narrator"}, request_only=True)],
+        examples=[
+            OpenApiExample("another name", value={"name": "Narrator"}, request_only=True),
+            OpenApiExample("only for who made it", value={"shared": False}, request_only=True),
+        ],
     )
     def patch(self, request: Request, voice_id: uuid.UUID) -> Response:
-        workspace = require_workspace(request)
-        form = validated(RenameVoiceSerializer, request.data)
-        return Response(voice_json(rename_voice(workspace=workspace, voice_id=voice_id, name=form["name"])))
+        workspace, user = require_workspace(request), cast(User, request.user)
+        form = validated(ChangedVoiceSerializer, request.data)
+        return Response(
+            voice_json(change_voice(workspace=workspace, user=user, voice_id=voice_id, **form), user)
+        )
 
     @extend_schema(
         operation_id="voices_delete",
@@ -165,7 +180,7 @@ class VoiceView(ApiView):
         responses={204: None, **problems(VoiceNotFound, PresetVoiceFixed)},
     )
     def delete(self, request: Request, voice_id: uuid.UUID) -> Response:
-        delete_voice(workspace=require_workspace(request), voice_id=voice_id)
+        delete_voice(workspace=require_workspace(request), user=cast(User, request.user), voice_id=voice_id)
         return Response(status=204)
 
 
@@ -179,7 +194,7 @@ class VoiceAudioView(ApiView):
         responses={**WAV_ANSWERS, **NOT_MODIFIED, **NOT_SATISFIABLE, **problems(VoiceNotFound)},
     )
     def get(self, request: Request, voice_id: uuid.UUID) -> HttpResponseBase:
-        voice = voice_of(require_workspace(request), voice_id)
+        voice = voice_of(require_workspace(request), cast(User, request.user), voice_id)
         return voice_audio_response(request._request, voice)
 
 

@@ -39,6 +39,8 @@ class Voice(models.Model):
     quality = models.JSONField(null=True)
     peaks = models.JSONField(default=list)
     consent = models.ForeignKey(ConsentRecord, on_delete=models.PROTECT, related_name="+", null=True)
+    # False: only who made it may hear it and speak with it (tts.selectors.voices).
+    shared = models.BooleanField(default=True, db_default=True)
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True)
 

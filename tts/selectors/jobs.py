@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.db.models.functions import Left
 
 from accounts.models import Workspace
@@ -100,7 +100,8 @@ class Receipt:
 def jobs_of(
     workspace: Workspace, *, search: str = "", state: str = "", voice_id: uuid.UUID | None = None
 ) -> QuerySet[SynthesisJob]:
-    """The workspace's jobs, newest first. `search` looks for words in the text."""
+    """The workspace's jobs, newest first. `search` looks for words in the text; `voice_id` for
+    jobs in which this voice speaks, alone or among others."""
     jobs = owned_by(SynthesisJob.objects.filter(deleted_at__isnull=True), workspace).select_related(
         "voice", "price_version"
     )
@@ -109,7 +110,8 @@ def jobs_of(
     if state:
         jobs = jobs.filter(state=state)
     if voice_id:
-        jobs = jobs.filter(voice_id=voice_id)
+        in_scripts = owned_by(Segment.objects.filter(voice_id=voice_id), workspace).values("job_id")
+        jobs = jobs.filter(Q(voice_id=voice_id) | Q(pk__in=in_scripts))
     return jobs.order_by("-created_at", "-pk")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 
-from accounts.models import Workspace
+from accounts.models import User, Workspace
 from tts.documents.scripts import NARRATOR_NAMES, name_key
 from tts.errors import VoiceNotFound
 from tts.models import Voice
@@ -13,7 +13,12 @@ from tts.selectors.voices import usable_voices
 
 
 def voices_of_cast(
-    workspace: Workspace, *, narrator: Voice, speakers: Sequence[str], cast: Mapping[str, uuid.UUID]
+    workspace: Workspace,
+    user: User | None,
+    *,
+    narrator: Voice,
+    speakers: Sequence[str],
+    cast: Mapping[str, uuid.UUID],
 ) -> dict[str, Voice]:
     """The voice of every speaker that has one, by the names as the script spells them.
 
@@ -21,10 +26,10 @@ def voices_of_cast(
     left out. A narrator who is named (旁白, Narrator) and has no voice of his own is the job's voice. One query.
 
     Raises:
-        VoiceNotFound: one of all these voices is none of the workspace's, nor a preset.
+        VoiceNotFound: one of all these voices is none that this member of the workspace may use, nor a preset.
     """
     found = (
-        {voice.pk: voice for voice in usable_voices(workspace).filter(pk__in=set(cast.values()))}
+        {voice.pk: voice for voice in usable_voices(workspace, user).filter(pk__in=set(cast.values()))}
         if cast
         else {}
     )

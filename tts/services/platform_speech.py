@@ -36,7 +36,7 @@ def advance(*, name: str, voice: Voice, text: str, storage_key: str) -> None:
 
 def _submit(workspace: Workspace, voice: Voice, text: str, *, key: str) -> None:
     request = JobRequest(voice_id=voice.pk, text=text, job_class=JobClass.BATCH, seed=SEED)
-    priced = quote(workspace=workspace, voice_id=voice.pk, text=text, job_class=request.job_class)
+    priced = quote(workspace=workspace, user=None, voice_id=voice.pk, text=text, job_class=request.job_class)
     grant(
         workspace_id=workspace.pk, amount_micros=priced.held_micros, idempotency_key=f"{key}:{workspace.pk}"
     )

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from accounts.models import Workspace
+from accounts.models import User, Workspace
 from billing.models import PriceVersion
 from billing.pricing import Rate
 from billing.selectors.prices import current_price, highest_rate
@@ -65,6 +65,7 @@ HOUR_MS: Final = 3_600_000
 def quote(
     *,
     workspace: Workspace,
+    user: User | None,
     voice_id: uuid.UUID,
     text: str,
     language: str = "",
@@ -85,7 +86,7 @@ def quote(
 
     Raises:
         PronunciationVersionUnknown, PronunciationTooLong
-        VoiceNotFound: no such voice for this workspace, the job's or one of the cast's.
+        VoiceNotFound: no such voice for this member of the workspace, the job's or one of the cast's.
         NotOffered: no device can speak this.
         text_* and the like: see tts.text.errors.
     """
@@ -99,8 +100,8 @@ def quote(
         language=language,
         max_characters=max_job_characters(job_class),
     )
-    voice = voice_of(workspace, voice_id)
-    voices = voices_of_cast(workspace, narrator=voice, speakers=read.speakers, cast=cast or {})
+    voice = voice_of(workspace, user, voice_id)
+    voices = voices_of_cast(workspace, user, narrator=voice, speakers=read.speakers, cast=cast or {})
     version, pronunciations = pronunciations_for(workspace, pronunciation_version)
     audio_ms = _audio_ms(read, speed, pronunciations)
     by_speaker = {NARRATOR: voice, **{name: voices.get(name, voice) for name in read.speakers}}

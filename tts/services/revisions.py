@@ -27,7 +27,7 @@ from tts.models import Segment, SynthesisJob, Voice
 from tts.selectors.engines import PoolOffer, pool_offer
 from tts.selectors.jobs import job_of
 from tts.selectors.pronunciations import dictionary
-from tts.selectors.voices import voice_of
+from tts.selectors.voices import refuse_private_voices, voice_of
 from tts.services.attempts import SEEDS
 from tts.services.blame import is_any_blocked
 from tts.services.instructions import check_is_taken
@@ -64,14 +64,17 @@ class SegmentEdit:
     seed: int | None = None
 
 
-def quote_revision(*, workspace: Workspace, job_id: uuid.UUID, edits: Sequence[SegmentEdit]) -> Quote:
+def quote_revision(
+    *, workspace: Workspace, user: User | None, job_id: uuid.UUID, edits: Sequence[SegmentEdit]
+) -> Quote:
     """What a revision would cost. Stores nothing.
 
     Raises:
-        JobNotFound, JobNotSucceeded, AudioGone, RevisionInvalid, NotOffered, TextEmpty, TextTooLong, TextTooManyParts,
+        JobNotFound, JobNotSucceeded, VoiceNotFound (another member keeps a voice of it private), AudioGone,
+        RevisionInvalid, NotOffered, TextEmpty, TextTooLong, TextTooManyParts,
         SpeechTooLong.
     """
-    return _priced(workspace, _source(workspace, job_id), edits)
+    return _priced(workspace, user, _source(workspace, user, job_id), edits)
 
 
 def revise_job(
@@ -99,8 +102,8 @@ def revise_job(
     fingerprint = _fingerprint(job_id, edits)
     if earlier := earlier_job(workspace, idempotency_key, fingerprint):
         return Submission(job=earlier, created=False)
-    source = _source(workspace, job_id)
-    priced = _priced(workspace, source, edits)
+    source = _source(workspace, user, job_id)
+    priced = _priced(workspace, user, source, edits)
     _check(workspace, source, priced)
     job = _build(source, priced)
     job.created_by, job.api_key = user, api_key
@@ -121,10 +124,12 @@ def _fingerprint(job_id: uuid.UUID, edits: Sequence[SegmentEdit]) -> str:
     return request_digest({"revision_of": job_id, "segments": [asdict(edit) for edit in edits]})
 
 
-def _source(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
+def _source(workspace: Workspace, user: User | None, job_id: uuid.UUID) -> SynthesisJob:
     source = job_of(workspace, job_id)
     if source.state != JobState.SUCCEEDED:
         raise JobNotSucceeded
+    spoken_by = (segment.voice_id for segment in source.segments.all())
+    refuse_private_voices(workspace, user, [source.voice_id, *filter(None, spoken_by)])
     return source
 
 
@@ -139,9 +144,11 @@ def _check(workspace: Workspace, source: SynthesisJob, priced: Quote) -> None:
         raise TextBlocked
 
 
-def _priced(workspace: Workspace, source: SynthesisJob, edits: Sequence[SegmentEdit]) -> Quote:
+def _priced(
+    workspace: Workspace, user: User | None, source: SynthesisJob, edits: Sequence[SegmentEdit]
+) -> Quote:
     engine = pool_offer()
-    revised = _revised(workspace, source, edits, engine)
+    revised = _revised(workspace, user, source, edits, engine)
     chapters, plan = revised_chapters(source, revised)
     anew = [part for part in plan if part.kept is None]
     if not all(engine.suits(part.needs) for part in anew):
@@ -204,7 +211,11 @@ def _changed(edits: Sequence[SegmentEdit], revised: Sequence[Revised]) -> dict[i
 
 
 def _revised(
-    workspace: Workspace, source: SynthesisJob, edits: Sequence[SegmentEdit], engine: PoolOffer
+    workspace: Workspace,
+    user: User | None,
+    source: SynthesisJob,
+    edits: Sequence[SegmentEdit],
+    engine: PoolOffer,
 ) -> list[Revised]:
     """The segments of the new job in order. Raises RevisionInvalid, AudioGone."""
     parts: dict[int, list[Segment]] = defaultdict(list)
@@ -217,7 +228,7 @@ def _revised(
         if index not in parts or times > 1
     ]
     by_index = {edit.index: edit for edit in edits}
-    find_voice = cache(lambda voice_id: voice_of(workspace, voice_id))
+    find_voice = cache(lambda voice_id: voice_of(workspace, user, voice_id))
     revised: list[Revised] = []
     for index, whole in parts.items():
         edit = by_index.get(index)

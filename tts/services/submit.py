@@ -110,7 +110,7 @@ def submit_job(
     if earlier := earlier_job(workspace, idempotency_key, fingerprint):
         return Submission(job=earlier, created=False)
     request = _checked_wishes(request)
-    priced = quote_request(workspace=workspace, request=request)
+    priced = quote_request(workspace=workspace, user=user, request=request)
     if missing := priced.speakers_without_voice:
         raise SpeakerWithoutVoice(speakers=missing)
     check_length(workspace, priced)
@@ -140,7 +140,7 @@ def _checked_wishes(request: JobRequest) -> JobRequest:
     return wanted
 
 
-def quote_request(*, workspace: Workspace, request: JobRequest) -> Quote:
+def quote_request(*, workspace: Workspace, user: User | None, request: JobRequest) -> Quote:
     """What a request would cost and take, refused as its job would be; nothing is stored. One that has not chosen an
     instruction yet, or a voice for each speaker, has its price all the same.
 
@@ -152,6 +152,7 @@ def quote_request(*, workspace: Workspace, request: JobRequest) -> Quote:
     check_wording(mode=PLAIN, instruction=request.instruction, instruction_text=instruction_text)
     priced = quote(
         workspace=workspace,
+        user=user,
         voice_id=request.voice_id,
         text=request.text,
         language=request.language,

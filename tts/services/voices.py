@@ -27,9 +27,11 @@ from tts.errors import (
     SpokenConsentMissing,
     SpokenConsentUnusable,
     TooManyVoices,
+    VoiceNotFound,
+    VoiceNotYours,
 )
 from tts.models import Voice, VoiceKind
-from tts.selectors.voices import voice_of
+from tts.selectors.voices import known_voice_of, may_arrange
 from tts.services.stored import check_storage
 from tts.services.voice_checks import inspect_upload
 from tts.services.voice_features import delete_features
@@ -53,6 +55,7 @@ def create_voice(
     locale: str,
     address: str | None,
     spoken_consent: UploadedFile[bytes] | None = None,
+    shared: bool = True,
 ) -> Voice:
     """Judge the clip, keep its canonical form and the consent, and return the voice. The upload itself is not kept.
 
@@ -86,6 +89,7 @@ def create_voice(
         clip_ms=clip.duration_ms,
         quality=clip.report.as_dict(),
         peaks=waveform_peaks(read_wav(clip.canonical_wav).pcm),
+        shared=shared,
     )
     _keep(voice, clip, spoken, workspace=workspace, user=user, locale=locale, address=address)
     logger.info("voice_created", extra={"voice_id": voice.pk, "clip_ms": clip.duration_ms})
@@ -161,28 +165,50 @@ def _check_room(workspace: Workspace) -> None:
         raise TooManyVoices(limit=limit)
 
 
-def _own_clone(workspace: Workspace, voice_id: uuid.UUID) -> Voice:
-    voice = voice_of(workspace, voice_id)
+def _own_clone(workspace: Workspace, user: User, voice_id: uuid.UUID) -> Voice:
+    voice = known_voice_of(workspace, user, voice_id)
     if voice.kind == VoiceKind.PRESET:
         raise PresetVoiceFixed
     return voice
 
 
-def rename_voice(*, workspace: Workspace, voice_id: uuid.UUID, name: str) -> Voice:
-    """Give the workspace's voice another name. Raises VoiceNotFound, PresetVoiceFixed, NameInvalid."""
-    voice = _own_clone(workspace, voice_id)
-    voice.name = clean_name(name)
-    Voice.objects.filter(pk=voice.pk, state=VoiceState.READY).update(name=voice.name)
+def change_voice(
+    *,
+    workspace: Workspace,
+    user: User,
+    voice_id: uuid.UUID,
+    name: str | None = None,
+    shared: bool | None = None,
+) -> Voice:
+    """Give the workspace's voice another name, or say who may use it: everybody or only who made it. None: as it is.
+
+    Jobs that were submitted before it became private go on.
+
+    Raises:
+        VoiceNotFound, PresetVoiceFixed, NameInvalid, VoiceNotYours (of `shared`). Nothing was changed then.
+    """
+    voice = _own_clone(workspace, user, voice_id)
+    changes: dict[str, str | bool] = {}
+    if shared is not None:
+        if not may_arrange(workspace, user, voice):
+            raise VoiceNotYours
+        changes["shared"] = voice.shared = shared
+    if name is not None:
+        changes["name"] = voice.name = clean_name(name)
+    if changes and not Voice.objects.filter(pk=voice.pk, state=VoiceState.READY).update(**changes):
+        raise VoiceNotFound
+    if shared is not None:
+        logger.info("voice_shared" if shared else "voice_made_private", extra={"voice_id": voice.pk})
     return voice
 
 
-def delete_voice(*, workspace: Workspace, voice_id: uuid.UUID) -> None:
-    """Delete the workspace's voice and its recordings for good. Jobs that it spoke keep their audio; the record of
-    consent is kept, with the fingerprints of what was recorded.
+def delete_voice(*, workspace: Workspace, user: User, voice_id: uuid.UUID) -> None:
+    """Delete the workspace's voice and its recordings for good, with what engines computed of them. Jobs that it spoke
+    keep their audio; the record of consent is kept, with the fingerprints of what was recorded.
 
     Raises VoiceNotFound, PresetVoiceFixed.
     """
-    voice = _own_clone(workspace, voice_id)
+    voice = _own_clone(workspace, user, voice_id)
     with transaction.atomic():
         deleted = Voice.objects.filter(pk=voice.pk, state=VoiceState.READY).update(
             state=VoiceState.DELETED, deleted_at=Now(), transcript="", clip_key="", peaks=[], quality=None

@@ -61,6 +61,7 @@ class VoiceCard:
     job_count: int
     created_at: datetime
     player: Player | None
+    is_private: bool
 
     @property
     def initial(self) -> str:
@@ -113,6 +114,7 @@ def voice_card(voice: Voice) -> VoiceCard:
         job_count=getattr(voice, "job_count", 0),
         created_at=voice.created_at,
         player=voice_player(voice, title=name),
+        is_private=not voice.shared,
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from accounts.models import User
 from accounts.tenancy import require_workspace
 from tts.forms import HistoryForm
 from tts.selectors.jobs import beginnings_of, jobs_of, with_beginning
@@ -34,7 +37,9 @@ def history(request: HttpRequest) -> HttpResponse:
         "is_filtered": any(filters.values()),
         "is_empty": not rows and not any(filters.values()),
         "has_live": any(row.job.state in JOB_LIVE for row in rows),
-        "voices": [(voice.pk, voice_name(voice)) for voice in usable_voices(workspace)],
+        "voices": [
+            (voice.pk, voice_name(voice)) for voice in usable_voices(workspace, cast(User, request.user))
+        ],
         "chosen_voice": filters["voice_id"],
     }
     if request.headers.get("HX-Request"):

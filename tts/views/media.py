@@ -7,13 +7,14 @@ import re
 import uuid
 from collections.abc import Callable, Generator, Mapping
 from functools import partial
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
+from accounts.models import User
 from accounts.tenancy import require_workspace
 from portal.lib.ranges import ranged_response
 from portal.lib.sse import event_stream_response, open_stream_response
@@ -176,7 +177,9 @@ def job_audio_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponseBase:
 @login_required
 @require_safe
 def voice_audio(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponseBase:
-    return voice_audio_response(request, voice_of(require_workspace(request), voice_id))
+    return voice_audio_response(
+        request, voice_of(require_workspace(request), cast(User, request.user), voice_id)
+    )
 
 
 @login_required

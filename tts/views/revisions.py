@@ -88,7 +88,9 @@ def job_revise(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
                 request_id=request_id_var.get(),
             )
             return redirect("job", job_id=submission.job.pk)
-        context["revision_quote"] = quote_revision(workspace=workspace, job_id=job_id, edits=[edit])
+        context["revision_quote"] = quote_revision(
+            workspace=workspace, user=cast(User, request.user), job_id=job_id, edits=[edit]
+        )
     except DomainError as error:
         # Beside the editor, which keeps what was typed.
         context["revision_refusal"] = error.text()

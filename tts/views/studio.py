@@ -79,7 +79,7 @@ def studio_with_text(request: HttpRequest, workspace: Workspace, text: str) -> H
 def quote_page(request: HttpRequest) -> HttpResponse:
     """The price of what stands in the form now, as a part of the page. Refusals are an answer too."""
     workspace = require_workspace(request)
-    context = _quote_context(workspace, RequestForm(request.POST), _voices(workspace))
+    context = _quote_context(request, workspace, RequestForm(request.POST), _voices(request, workspace))
     return render(request, "tts/_quote_answer.html", context)
 
 
@@ -108,7 +108,7 @@ def _answer_form(request: HttpRequest, workspace: Workspace) -> HttpResponse:
     if not form.is_valid():
         return _page(request, workspace, form=form, job=None, status=400)
     try:
-        wanted = _request_of(form, posted_cast(request.POST, _voices(workspace)))
+        wanted = _request_of(form, posted_cast(request.POST, _voices(request, workspace)))
         submission = _submit(request, workspace, wanted, token=form.cleaned_data["token"])
     except DomainError as error:
         # Shown beside the form, which keeps what was typed; a page of its own would lose it.
@@ -188,7 +188,9 @@ def _initial(request: HttpRequest, workspace: Workspace, job: SynthesisJob | Non
     return initial | {"voice": request.GET.get("voice") or (last.voice_id if last else None)}
 
 
-def _quote_context(workspace: Workspace, form: RequestForm, voices: list[VoiceCard]) -> dict[str, Any]:
+def _quote_context(
+    request: HttpRequest, workspace: Workspace, form: RequestForm, voices: list[VoiceCard]
+) -> dict[str, Any]:
     balance = balance_of(workspace.pk)
     context: dict[str, Any] = {"balance": balance, "quote": None, "refusal": "", "form_errors": []}
     if not form.data.get("text", "").strip():
@@ -199,7 +201,7 @@ def _quote_context(workspace: Workspace, form: RequestForm, voices: list[VoiceCa
     chosen = posted_cast(form.data, voices)
     wanted = _request_of(form, chosen)
     try:
-        priced = quote_request(workspace=workspace, request=wanted)
+        priced = quote_request(workspace=workspace, user=cast(User, request.user), request=wanted)
     except DomainError as error:
         return context | {"refusal": error.text(), "faults": text_faults(error, wanted.text)}
     rows = cast_rows(priced.speakers, chosen=chosen, narrator_id=wanted.voice_id, voices=voices)
@@ -237,8 +239,8 @@ def _form_data(job: SynthesisJob) -> QueryDict:
     return data
 
 
-def _voices(workspace: Workspace) -> list[VoiceCard]:
-    return voice_cards([*voices_of(workspace), *preset_voices()])
+def _voices(request: HttpRequest, workspace: Workspace) -> list[VoiceCard]:
+    return voice_cards([*voices_of(workspace, cast(User, request.user)), *preset_voices()])
 
 
 def _classes() -> list[ClassChoice]:
@@ -264,7 +266,7 @@ def _page(
     priced: bool = False,
     status: int = 200,
 ) -> HttpResponse:
-    voices = _voices(workspace)
+    voices = _voices(request, workspace)
     chosen = str(form["voice"].value() or "")
     if chosen not in {str(voice.voice_id) for voice in voices}:
         chosen = str(voices[0].voice_id) if voices else ""
@@ -280,7 +282,7 @@ def _page(
         "speed_limits": (MIN_SPEED, MAX_SPEED),
         "seed_limit": MAX_SEED,
         "error": error,
-        **_quote_context(workspace, _priced_form(request, form, job, priced=priced), voices),
+        **_quote_context(request, workspace, _priced_form(request, form, job, priced=priced), voices),
     }
     if job is not None:
         context |= live_context(job, cancel_next=_address_of(job))

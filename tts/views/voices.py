@@ -24,12 +24,20 @@ from portal.lib.http import client_address
 from tts.audio.findings import checklist, verdict_text
 from tts.audio.limits import BEST_CLIP_SECONDS, MAX_CLIP_SECONDS, MAX_UPLOAD_BYTES, MIN_CLIP_SECONDS
 from tts.audio.quality import QualityReport, Verdict
-from tts.forms import RenameForm, VoiceForm
+from tts.forms import RenameForm, SharingForm, VoiceForm
 from tts.languages import LANGUAGES, language_name
 from tts.models import Voice, VoiceKind
 from tts.selectors.jobs import jobs_of
-from tts.selectors.voices import preset_voices, voice_of, voices_of
-from tts.services.voices import create_voice, delete_voice, rename_voice
+from tts.selectors.voices import (
+    known_voice_of,
+    may_arrange,
+    may_use,
+    preset_voices,
+    private_voices_of_others,
+    voice_count,
+    voices_of,
+)
+from tts.services.voices import change_voice, create_voice, delete_voice
 from tts.views.cards import job_rows, voice_card, voice_cards, voice_name
 from tts.views.player import voice_player
 
@@ -39,10 +47,12 @@ RECENT_JOBS = 5
 @login_required
 @require_safe
 def voices(request: HttpRequest) -> HttpResponse:
-    workspace = require_workspace(request)
+    workspace, user = require_workspace(request), cast(User, request.user)
     context = {
-        "own": voice_cards(voices_of(workspace)),
+        "own": voice_cards(voices_of(workspace, user)),
         "presets": voice_cards(preset_voices()),
+        "private": private_voices_of_others(workspace, user),
+        "kept": voice_count(workspace),
         "limit": voices_limit(workspace),
     }
     return render(request, "tts/voices.html", context)
@@ -130,7 +140,7 @@ def _new_page(
 @require_safe
 def voice(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponse:
     workspace = require_workspace(request)
-    found = voice_of(workspace, voice_id)
+    found = known_voice_of(workspace, cast(User, request.user), voice_id)
     return _voice_page(request, workspace, found, RenameForm(initial={"name": found.name}))
 
 
@@ -138,12 +148,17 @@ def voice(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponse:
 @require_POST
 def voice_rename(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponse:
     workspace = require_workspace(request)
-    found = voice_of(workspace, voice_id)
+    found = known_voice_of(workspace, cast(User, request.user), voice_id)
     form = RenameForm(request.POST)
     if not form.is_valid():
         return _voice_page(request, workspace, found, form, status=400)
     try:
-        rename_voice(workspace=workspace, voice_id=voice_id, name=form.cleaned_data["name"])
+        change_voice(
+            workspace=workspace,
+            user=cast(User, request.user),
+            voice_id=voice_id,
+            name=form.cleaned_data["name"],
+        )
     except DomainError as error:
         if error.field != "name":
             raise
@@ -155,10 +170,29 @@ def voice_rename(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponse:
 
 @login_required
 @require_POST
+def voice_share(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponse:
+    """Set who may use the voice: `shared` is "true" (the workspace) or "false" (who made it)."""
+    workspace, user = require_workspace(request), cast(User, request.user)
+    known_voice_of(workspace, user, voice_id)
+    form = SharingForm(request.POST)
+    if form.is_valid():
+        shared = form.cleaned_data["shared"] == "true"
+        change_voice(workspace=workspace, user=user, voice_id=voice_id, shared=shared)
+        messages.success(
+            request,
+            _("Everybody in the workspace may use the voice now.")
+            if shared
+            else _("Only who made it may use the voice now. Jobs that wait go on."),
+        )
+    return redirect("voice", voice_id=voice_id)
+
+
+@login_required
+@require_POST
 def voice_delete(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponse:
-    workspace = require_workspace(request)
-    name = voice_of(workspace, voice_id).name
-    delete_voice(workspace=workspace, voice_id=voice_id)
+    workspace, user = require_workspace(request), cast(User, request.user)
+    name = known_voice_of(workspace, user, voice_id).name
+    delete_voice(workspace=workspace, user=user, voice_id=voice_id)
     messages.success(request, _("“%(name)s” and its recording are deleted.") % {"name": name})
     return redirect("voices")
 
@@ -174,8 +208,9 @@ def _report_of(found: Voice) -> QualityReport | None:
 def _voice_page(
     request: HttpRequest, workspace: Workspace, found: Voice, form: RenameForm, *, status: int = 200
 ) -> HttpResponse:
-    name = voice_name(found)
-    report = _report_of(found)
+    name, user = voice_name(found), cast(User, request.user)
+    usable = may_use(found, user)
+    report = _report_of(found) if usable else None
     jobs = jobs_of(workspace, voice_id=found.pk)
     context = {
         "voice": found,
@@ -183,7 +218,10 @@ def _voice_page(
         "name": name,
         "language": language_name(found.language),
         "is_preset": found.kind == VoiceKind.PRESET,
-        "player": voice_player(found, title=name),
+        "is_usable": usable,
+        "may_share": may_arrange(workspace, user, found),
+        "is_mine": found.created_by_id == user.pk,
+        "player": voice_player(found, title=name) if usable else None,
         "report": report,
         "verdict": verdict_text(report) if report else "",
         "has_warnings": report is not None and report.verdict is Verdict.WARNINGS,
