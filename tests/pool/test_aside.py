@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from django.core.files.storage import default_storage
 from django.db.models import F
 
+from accounts.models import Workspace
 from tests.pool.conftest import Submit, make_device
+from tests.pool.spoken_before import LONG
+from tests.pool.spoken_before import speak_all as speak_as_asked
 from tests.pool.test_attempts import LONG_TEXT, assert_books_balance, claim_next, spoken
 from tts import storage
 from tts.audio.wav import read_wav
+from tts.errors import QueueFull
 from tts.models import Attempt, SynthesisJob
 from tts.services import endings
 from tts.services.aside import ASIDE_FROM_MS, ASIDE_WITHIN, put_aside, wait_for_aside
@@ -92,6 +98,31 @@ def test_what_a_long_job_had_spoken_before_its_cancel_is_kept_aside(submit: Subm
     assert job.state == JobState.CANCELED
     assert duration_ms(job) >= ASIDE_FROM_MS + 1000
     assert_books_balance()
+
+
+def test_long_speech_that_is_used_again_has_its_place_in_the_queue(
+    submit: Submit, workspace: Workspace
+) -> None:
+    make_device()
+    first = submit(LONG, seed=7)
+    speak_as_asked(audio_ms=ASIDE_FROM_MS)
+    assert wait_for_aside(first.pk, WAIT_S)
+    stored, files = SynthesisJob.objects.count(), files_below_the_media_folder()
+    workspace.queued_jobs_limit = 0
+    with pytest.raises(QueueFull):
+        submit(LONG, seed=7)
+    assert (SynthesisJob.objects.count(), files_below_the_media_folder()) == (stored, files)
+    workspace.queued_jobs_limit = None
+    again = submit(LONG, seed=7)
+    assert again.reused_count == again.segment_count
+    assert wait_for_aside(again.pk, WAIT_S)
+    again.refresh_from_db()
+    assert (again.state, again.charged_micros) == (JobState.SUCCEEDED, 0)
+    assert_books_balance()
+
+
+def files_below_the_media_folder() -> int:
+    return sum(path.is_file() for path in Path(default_storage.path("")).rglob("*"))
 
 
 def test_one_process_works_once_on_a_job_and_survives_a_failure(submit: Submit) -> None:

@@ -15,6 +15,7 @@ from billing.services import holds
 from portal.lib.clock import now
 from tts.errors import AudioGone, DailyCharactersReached, QueueFull
 from tts.models import Segment, SynthesisJob
+from tts.services.aside import is_long
 from tts.services.bind import bind_idle_slots
 from tts.services.endings import end_job_if_complete
 from tts.services.model_shares import drawn_engine
@@ -95,6 +96,9 @@ def _store(job: SynthesisJob, priced: Quote, phrases: Sequence[str]) -> None:
     """Hold, job and segments. The hold comes first: its lock on the credit account makes the counts below exact."""
     if priced.is_all_reused:
         holds.lock_account(workspace_id=job.workspace_id)
+        if is_long(job.audio_ms):
+            # It lives until hours of sound are copied: nobody has any number of those made at once.
+            _check_queue(job)
     else:
         holds.place_hold(
             workspace_id=job.workspace_id,
@@ -152,7 +156,7 @@ def _segment(
 
 
 def _check_queue(job: SynthesisJob) -> None:
-    """Of what waits for the pool: a job without anything to speak does not."""
+    """Of what waits for the pool, or is put together aside: a short job without anything to speak does neither."""
     limit = queued_jobs_limit(job.workspace)
     if SynthesisJob.objects.filter(workspace_id=job.workspace_id, state__in=JOB_LIVE).count() >= limit:
         raise QueueFull(limit=limit)
