@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import soundfile
-from django.conf import LazySettings, settings
+from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 from mutagen.id3 import ID3
@@ -23,7 +23,7 @@ from tests.api.test_media import body_of
 from tests.cast import Api, api_of
 from tests.factories import finish_job, make_job, make_user, make_voice, personal_workspace, tone
 from tests.pool.conftest import make_device
-from tests.pool.processes import database_url, wait_for
+from tests.pool.processes import wait_for, web_server
 from tests.web_server import WebServer
 from tts import storage
 from tts.audio import explicit
@@ -196,20 +196,8 @@ def customer(transactional_db: None) -> User:
 
 @pytest.fixture
 def server(transactional_db: None) -> Iterator[WebServer]:
-    web = WebServer(
-        {
-            "DJANGO_SETTINGS_MODULE": "portal.settings.test",
-            "DATABASE_URL": database_url(),
-            "REDIS_URL": settings.REDIS_URL,
-            "VOICEPOOL_DATA": str(settings.DATA_DIR),
-            "LIVE_ENCODERS_PER_PROCESS": "2",
-        }
-    )
-    try:
-        web.wait_until_ready()
+    with web_server(LIVE_ENCODERS_PER_PROCESS="2") as web:
         yield web
-    finally:
-        web.stop()
 
 
 def children_of(pid: int) -> list[str]:

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.conf import settings
 
 from accounts.models import User
 from portal.lib.queues import redis_connection
 from tests.cast import Api, api_of
 from tests.factories import make_job, make_user, make_voice, personal_workspace
-from tests.pool.processes import database_url, wait_for
+from tests.pool.processes import wait_for, web_server
 from tests.web_server import WebServer
 from tts.models import SynthesisJob, Voice
 
@@ -32,20 +31,8 @@ def api(customer: User) -> Api:
 
 @pytest.fixture
 def server(transactional_db: None) -> Iterator[WebServer]:
-    web = WebServer(
-        {
-            "DJANGO_SETTINGS_MODULE": "portal.settings.test",
-            "DATABASE_URL": database_url(),
-            "REDIS_URL": settings.REDIS_URL,
-            "VOICEPOOL_DATA": str(settings.DATA_DIR),
-            "OPEN_STREAMS_PER_PROCESS": "2",
-        }
-    )
-    try:
-        web.wait_until_ready()
+    with web_server(OPEN_STREAMS_PER_PROCESS="2") as web:
         yield web
-    finally:
-        web.stop()
 
 
 def answer_to(server: WebServer, head: str, body: bytes = b"") -> tuple[int, dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -18,6 +19,7 @@ from django.db import connection
 from portal.lib.child_process import die_with_parent
 from tests.pool.fake_gpus import FakeGpus
 from tests.pool.forked import FORKS, ROOT, ForkedCommand
+from tests.web_server import WebServer
 
 T = TypeVar("T")
 Command = subprocess.Popen[bytes] | ForkedCommand
@@ -43,6 +45,27 @@ def database_url() -> str:
     )
 
 
+def _where_this_test_is() -> dict[str, str]:
+    """The database, the Redis and the files of the test, for a child process."""
+    return {
+        "DJANGO_SETTINGS_MODULE": "portal.settings.test",
+        "DATABASE_URL": database_url(),
+        "REDIS_URL": settings.REDIS_URL,
+        "VOICEPOOL_DATA": str(settings.DATA_DIR),
+    }
+
+
+@contextlib.contextmanager
+def web_server(**environment: str) -> Iterator[WebServer]:
+    """A real web server that has answered, where this test is. Stopped at the end."""
+    web = WebServer({**_where_this_test_is(), **environment})
+    try:
+        web.wait_until_ready()
+        yield web
+    finally:
+        web.stop()
+
+
 def _run(command: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "manage.py", command],
@@ -65,11 +88,8 @@ class Pool:
     def _start(self, command: str, **environment: str) -> Command:
         environment = {
             **os.environ,
-            "DJANGO_SETTINGS_MODULE": "portal.settings.test",
             "SECRET_KEY": "only-for-tests",
-            "DATABASE_URL": database_url(),
-            "REDIS_URL": settings.REDIS_URL,
-            "VOICEPOOL_DATA": str(settings.DATA_DIR),
+            **_where_this_test_is(),
             **environment,
         }
         process = (

@@ -8,13 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.utils import timezone
 
 from accounts.models import User, Workspace
 from tests.cast import api_of
 from tests.pool.conftest import Submit, make_device
-from tests.pool.processes import Pool, database_url, wait_for
+from tests.pool.processes import Pool, wait_for, web_server
 from tests.pool.test_attempts import (
     LONG_TEXT,
     WELCOME_MICROS,
@@ -42,19 +41,8 @@ CHUNK_GPU_MS = 400
 
 @pytest.fixture
 def server(transactional_db: None) -> Iterator[WebServer]:
-    web = WebServer(
-        {
-            "DJANGO_SETTINGS_MODULE": "portal.settings.test",
-            "DATABASE_URL": database_url(),
-            "REDIS_URL": settings.REDIS_URL,
-            "VOICEPOOL_DATA": str(settings.DATA_DIR),
-        }
-    )
-    try:
-        web.wait_until_ready()
+    with web_server() as web:
         yield web
-    finally:
-        web.stop()
 
 
 def first_chunk_of(job: SynthesisJob) -> None:
