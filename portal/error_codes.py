@@ -23,8 +23,10 @@ MODULES = (
     "portal.lib.problem",
     "portal.lib.sse",
     "tts.audio.errors",
+    "tts.documents.errors",
     "tts.errors",
     "tts.text.errors",
+    "tts.text.pronunciation_errors",
 )
 # What the framework refuses by itself: code, status, text. The codes are portal.lib.api_problem's.
 FRAMEWORK_ERRORS = (
