@@ -100,7 +100,9 @@ def test_speech_is_what_the_package_itself_makes_of_the_same_prompt(
     package = parts.package
     list(package.inference_zero_shot(TEXT, f"{system}{end}希望你好。", str(path), text_frontend=False))
     list(package.inference_cross_lingual(f"{system}{end}{TEXT}", str(path), text_frontend=False))
-    instruction = f"{system}{' ' if system else ''}请用四川话表达。<|endofprompt|>"
+    # Each version is asked for a dialect as its own example asks.
+    sentence = "请用四川话表达。" if parts.version == 3 else "用四川话说这句话"
+    instruction = f"{system}{' ' if system else ''}{sentence}<|endofprompt|>"
     list(package.inference_instruct2(TEXT, instruction, str(path), text_frontend=False))
     ours, theirs = given[:3], given[3:]
     for one, other in zip(ours, theirs, strict=True):

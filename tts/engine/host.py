@@ -29,6 +29,7 @@ from tts.engine.delivery import delivered
 from tts.engine.errors import OUT_OF_MEMORY, EngineError
 from tts.engine.processor_watch import ProcessorWatch
 from tts.engine.protocol import (
+    PARENT_VARIABLE,
     ByteReader,
     ByteWriter,
     Frame,
@@ -41,7 +42,6 @@ from tts.engine.registry import engine_class
 
 logger = logging.getLogger("tts.engine.host")
 
-PARENT_VARIABLE = "VOICEPOOL_ENGINE_PARENT"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 BYTES_PER_SAMPLE = 2
 EXIT_PARENT_GONE = 3

@@ -34,9 +34,9 @@ from tts.engine.errors import (
     EngineFailure,
     EngineHung,
 )
-from tts.engine.host import PARENT_VARIABLE
 from tts.engine.patience import Patience
 from tts.engine.protocol import (
+    PARENT_VARIABLE,
     Frame,
     ProtocolError,
     SpeakRequest,

@@ -19,6 +19,8 @@ from typing import Any, Protocol
 MAX_HEADER_BYTES = 256 * 1024
 MAX_PAYLOAD_BYTES = 16 * 1024 * 1024
 LENGTHS = struct.Struct(">II")
+# Names the process that an engine ends with.
+PARENT_VARIABLE = "VOICEPOOL_ENGINE_PARENT"
 
 
 class ByteReader(Protocol):
