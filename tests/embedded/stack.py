@@ -29,8 +29,10 @@ def free_port() -> int:
 
 
 def environment_for_stack(**more: str) -> dict[str, str]:
-    """The environment of a person's shell: nothing of the test session's own servers and settings."""
+    """The environment of a person's shell: nothing of the test session's own servers and settings, nor what `make test`
+    was called with."""
     ours = {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "VOICEPOOL_DATA"}
+    ours |= {"MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "ARGS"}
     kept = {name: value for name, value in os.environ.items() if name not in ours}
     # Where the engine is not the point: exact timings, nothing to load.
     return {**kept, "VOICEPOOL_CPU_ENGINE": "simulated", **more}

@@ -102,7 +102,8 @@ def test_a_name_is_text_and_fetches_nothing(customer: uuid.UUID) -> None:
     BillingProfile.objects.filter(pk=customer).update(name=name)
     speak(customer, YUAN, finished_at=november(3))
     text = text_of(invoice_pdf(closed(customer), language="en"))
-    assert name in text.replace("/ ", "/")
+    # Where a long name breaks depends on the font.
+    assert "".join(name.split()) in "".join(text.split())
 
 
 WITHOUT_CHINESE = """
