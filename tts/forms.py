@@ -140,6 +140,12 @@ class VoiceForm(forms.Form):
     consent_clip = forms.FileField(
         label=_("Recording of the spoken consent"), allow_empty_file=True, required=False
     )
+    shared = forms.ChoiceField(
+        label=_("Who may use it"),
+        choices=[("true", _("Everybody in the workspace")), ("false", _("Only you"))],
+        required=False,
+        initial="true",
+    )
     # Of the statement as it was shown, so that exactly this wording is recorded.
     statement_locale = forms.CharField(max_length=10, widget=forms.HiddenInput)
 

@@ -63,6 +63,20 @@ def test_htmx_is_sent_to_the_new_voice_as_a_whole_page(alice_client: Client) -> 
     assert response["HX-Redirect"] == f"/voices/{Voice.objects.get(kind='clone').pk}/?new=1"
 
 
+def test_the_form_says_who_may_use_the_voice(alice_client: Client, alice_workspace: Workspace) -> None:
+    page = alice_client.get(reverse("voice_new")).content.decode()
+    assert re.search(r'name="shared" value="true"\s+checked', page)
+    for given, shared in (({}, True), ({"shared": "true"}, True), ({"shared": "false"}, False)):
+        response = alice_client.post(reverse("voice_new"), voice_fields(speech_upload(), **given))
+        voice = Voice.objects.filter(workspace=alice_workspace).latest("created_at")
+        assert response["Location"] == f"/voices/{voice.pk}/?new=1"
+        assert voice.shared == shared
+    before = Voice.objects.count()
+    refused = alice_client.post(reverse("voice_new"), voice_fields(speech_upload(), shared="all"))
+    assert refused.status_code == 400
+    assert Voice.objects.count() == before
+
+
 def test_the_statement_is_shown_as_it_is_recorded(alice_client: Client) -> None:
     for language in ("en", "zh-hans"):
         page = alice_client.get(reverse("voice_new"), headers={"Accept-Language": language})

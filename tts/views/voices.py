@@ -96,6 +96,7 @@ def _create(request: HttpRequest, workspace: Workspace, form: VoiceForm) -> Voic
         locale=data["statement_locale"],
         address=client_address(request),
         spoken_consent=data["consent_clip"],
+        shared=data["shared"] != "false",
     )
 
 
