@@ -71,6 +71,10 @@ PLACES = (
 _BELONGS_TO = {
     "voice": "voices",
     "voice_new": "voices",
+    "voice_draft": "voices",
+    # A refusal is drawn where it was sent to.
+    "voice_draft_speak": "voices",
+    "voice_draft_save": "voices",
     "job": "history",
     "log": "developers",
     "budget_set": "usage",

@@ -24,7 +24,7 @@ from tts.models import Attempt, Device, DeviceKind, Segment, SynthesisJob, Voice
 from tts.services.labels import label_of
 from tts.services.submit import JobRequest, submit_job
 from tts.services.voices import ensure_preset_voices
-from tts.states import AttemptState, DeviceState, JobState, SegmentState
+from tts.states import AttemptState, DeviceState, JobState, SegmentState, VoiceState
 
 SAMPLE_RATE_HZ = 24_000
 PASSWORD = "correct horse battery"
@@ -74,13 +74,21 @@ def tone(seconds: float = 1.0, *, frequency_hz: float = 220.0) -> bytes:
     return struct.pack(f"<{count}h", *(round(3000 * math.sin(step * index)) for index in range(count)))
 
 
-def make_voice(workspace: Workspace, user: User, *, name: str = "A voice", transcript: str = "") -> Voice:
+def make_voice(
+    workspace: Workspace,
+    user: User,
+    *,
+    name: str = "A voice",
+    transcript: str = "",
+    state: str = VoiceState.READY,
+) -> Voice:
     """A cloned voice with its clip in storage and its consent."""
     clip = wav_file(tone(4.0), sample_rate_hz=SAMPLE_RATE_HZ)
     voice = Voice(
         workspace=workspace,
         created_by=user,
         kind=VoiceKind.CLONE,
+        state=state,
         name=name,
         language="en",
         transcript=transcript,

@@ -150,6 +150,15 @@ class VoiceForm(forms.Form):
     statement_locale = forms.CharField(max_length=10, widget=forms.HiddenInput)
 
 
+class DraftTestForm(forms.Form):
+    """What a voice says before it is saved. `token` was made with the page: sent twice, it makes one job."""
+
+    text = forms.CharField(
+        label=_("Test sentence"), strip=False, required=False, widget=forms.Textarea(attrs={"rows": 2})
+    )
+    token = forms.UUIDField(widget=forms.HiddenInput)
+
+
 class RenameForm(forms.Form):
     name = forms.CharField(label=_("Name"), max_length=60)
 

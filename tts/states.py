@@ -50,10 +50,14 @@ class DeviceState(models.TextChoices):
 
 
 class VoiceState(models.TextChoices):
+    # Heard before it is saved: its maker alone sees it (tts.selectors.voice_drafts).
+    DRAFT = "draft", _("Not saved yet")
     READY = "ready", _("Ready")
     DELETED = "deleted", _("Deleted")
 
 
+# Whose recording is there.
+VOICE_KEPT = (VoiceState.DRAFT, VoiceState.READY)
 JOB_LIVE = (JobState.QUEUED, JobState.RUNNING)
 JOB_ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELED)
 SEGMENT_LIVE = (SegmentState.QUEUED, SegmentState.BOUND, SegmentState.RUNNING)

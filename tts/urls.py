@@ -15,6 +15,7 @@ from tts.views import (
     studio,
     subtitles,
     voice_check,
+    voice_drafts,
     voices,
 )
 
@@ -36,6 +37,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("voices/", voices.voices, name="voices"),
     path("voices/new/", voices.voice_new, name="voice_new"),
     path("voices/check/", voice_check.voice_check, name="voice_check"),
+    path("voices/<uuid:draft_id>/draft/", voice_drafts.voice_draft, name="voice_draft"),
+    path("voices/<uuid:draft_id>/draft/audio", voice_drafts.voice_draft_audio, name="voice_draft_audio"),
+    path("voices/<uuid:draft_id>/draft/price/", voice_drafts.voice_draft_price, name="voice_draft_price"),
+    path("voices/<uuid:draft_id>/draft/speak/", voice_drafts.voice_draft_speak, name="voice_draft_speak"),
+    path("voices/<uuid:draft_id>/draft/save/", voice_drafts.voice_draft_save, name="voice_draft_save"),
+    path(
+        "voices/<uuid:draft_id>/draft/discard/", voice_drafts.voice_draft_discard, name="voice_draft_discard"
+    ),
     path("voices/<uuid:voice_id>/", voices.voice, name="voice"),
     path("voices/<uuid:voice_id>/rename/", voices.voice_rename, name="voice_rename"),
     path("voices/<uuid:voice_id>/share/", voices.voice_share, name="voice_share"),

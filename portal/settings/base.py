@@ -297,6 +297,7 @@ CLOCK_TASKS = [
     "billing.services.alerts.watch",
     "portal.books.reconcile_yesterday",
     "tts.services.retention.delete_expired_jobs",
+    "tts.services.voice_drafts.delete_expired_drafts",
     "billing.services.invoice_run.close_due_periods",
 ]
 

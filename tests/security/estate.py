@@ -13,10 +13,11 @@ from billing.services.invoices import close_month
 from portal.lib.clock import now
 from tests.billing.speech import plan
 from tests.cast import api_of
-from tests.factories import finish_job, make_job
+from tests.factories import finish_job, make_job, make_voice
 from tests.pages.money import used
 from tests.webhooks.rows import happened, make_endpoint
 from tts.models import SynthesisJob, Voice
+from tts.states import VoiceState
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ def make_estate(
     alice: User, alice_workspace: Workspace, alices_voice: Voice, alices_job: SynthesisJob, team: Workspace
 ) -> Estate:
     """One row of everything that addresses name, a job that waits among them and one that is done."""
+    draft = make_voice(alice_workspace, alice, name="Alice's draft", state=VoiceState.DRAFT)
     done = make_job(alice_workspace, alice, alices_voice, text="What only Alice may hear.")
     finish_job(done)
     api_of(alice)
@@ -77,6 +79,7 @@ def make_estate(
             "payment_id": paid.pk,
             "method_id": method.pk,
             "voice_id": alices_voice.pk,
+            "draft_id": draft.pk,
             "job_id": done.pk,
             "key_id": key.pk,
             "budget_id": budget.pk,
@@ -89,6 +92,8 @@ def make_estate(
             "only Alice may",
             "Alice's voice",
             "Alice&#x27;s voice",
+            "Alice&#x27;s draft",
+            str(draft.pk),
             "Alice card 4242",
             "alice-hooks.example",
             "Alice's own words",
@@ -100,7 +105,7 @@ def make_estate(
             key.prefix,
             *[str(attempt.pk) for attempt in done.attempts.all()],
         ),
-        files=(alices_voice.clip_key, done.audio_key),
+        files=(alices_voice.clip_key, draft.clip_key, done.audio_key),
     )
 
 
@@ -112,6 +117,7 @@ MISSING: dict[str, object] = {
     name: missing(name)
     for name in (
         "voice_id",
+        "draft_id",
         "job_id",
         "key_id",
         "budget_id",

@@ -168,7 +168,7 @@ def test_every_method_was_really_offered_to_somebody(estate: Estate, alice: User
     api, pages = api_of(alice), client_of(alice)
     for address in with_ids():
         if re.search(
-            r"/(delete|remove|default|pay|take-back|revoke|cancel|rename|share|repeat|stream|events|switch|rotate|test|redeliver|revisions|quote|revise)/?$",
+            r"/(delete|remove|default|pay|take-back|revoke|cancel|rename|share|repeat|stream|events|switch|rotate|test|redeliver|revisions|quote|revise|price|speak|save|discard)/?$",
             address.template,
         ):
             continue
@@ -221,7 +221,7 @@ ID_FIELDS = {
     "HistoryForm.voice",
 }
 # Fields that hold a random token of the page.
-TOKEN_FIELDS = {"StudioForm.token", "RepeatForm.token"}
+TOKEN_FIELDS = {"StudioForm.token", "RepeatForm.token", "DraftTestForm.token"}
 
 
 def test_the_sweep_knows_every_field_that_takes_an_id() -> None:

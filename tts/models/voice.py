@@ -54,6 +54,9 @@ class Voice(models.Model):
                 condition=Q(kind="preset", workspace__isnull=True) | Q(kind="clone", workspace__isnull=False),
                 name="only_presets_belong_to_nobody",
             ),
+            models.UniqueConstraint(
+                fields=["workspace", "created_by"], condition=Q(state="draft"), name="one_draft_each"
+            ),
         ]
 
     def __str__(self) -> str:

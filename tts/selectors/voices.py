@@ -16,7 +16,7 @@ from accounts.selectors.people import runs_workspace
 from accounts.tenancy import owned_by, owned_by_or_shared
 from tts.errors import VoiceNotFound
 from tts.models import Segment, SynthesisJob, Voice, VoiceKind
-from tts.states import VoiceState
+from tts.states import VOICE_KEPT, VoiceState
 
 
 def _ready() -> QuerySet[Voice]:
@@ -107,6 +107,7 @@ def known_voice_of(workspace: Workspace, user: User, voice_id: uuid.UUID) -> Voi
 
 
 def refuse_private_voices(workspace: Workspace, user: User | None, voice_ids: Iterable[uuid.UUID]) -> None:
-    """Raises VoiceNotFound where another member keeps one of these voices private."""
-    if owned_by(_ready(), workspace).filter(pk__in=set(voice_ids)).exclude(_open_to(user)).exists():
+    """Raises VoiceNotFound where another member keeps one of these voices private, or somebody has not saved it."""
+    kept = owned_by(Voice.objects.filter(state__in=VOICE_KEPT), workspace).filter(pk__in=set(voice_ids))
+    if kept.exclude(_open_to(user), state=VoiceState.READY).exists():
         raise VoiceNotFound

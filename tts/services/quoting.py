@@ -77,12 +77,14 @@ def quote(
     instruction_text: str = "",
     seed: int | None = None,
     pronunciation_version: int | None = None,
+    draft: Voice | None = None,
 ) -> Quote:
     """Check the request, cut it into segments, and price it. Stores nothing.
 
     In the mode "script" the text's speakers are spoken by the voices of `cast`; a speaker without one is told in the
     answer, and counted with the job's voice. With a `seed`, what the workspace has had spoken in the same way is used
     again and costs nothing (tts.services.phrases). `pronunciation_version` None: the workspace's newest; 0: none.
+    `draft`: the user's own draft that speaks, for tts.services.voice_drafts alone; `voice_id` finds no draft.
 
     Raises:
         PronunciationVersionUnknown, PronunciationTooLong
@@ -100,7 +102,7 @@ def quote(
         language=language,
         max_characters=max_job_characters(job_class),
     )
-    voice = voice_of(workspace, user, voice_id)
+    voice = draft or voice_of(workspace, user, voice_id)
     voices = voices_of_cast(workspace, user, narrator=voice, speakers=read.speakers, cast=cast or {})
     version, pronunciations = pronunciations_for(workspace, pronunciation_version)
     audio_ms = _audio_ms(read, speed, pronunciations)

@@ -10,7 +10,7 @@ from accounts.models import Workspace
 from portal.lib.display import bytes_text
 from tts.errors import StorageFull
 from tts.models import SynthesisJob, Voice
-from tts.states import VoiceState
+from tts.states import VOICE_KEPT
 
 # 24 kHz, mono, 16 bits: what a millisecond of speech or of a clip takes.
 BYTES_PER_MS = 48
@@ -22,7 +22,7 @@ def stored_bytes(workspace_id: uuid.UUID) -> int:
         audio_key=""
     )
     spoken_ms = kept.aggregate(total=Sum("audio_ms"))["total"] or 0
-    clips = Voice.objects.filter(workspace_id=workspace_id, state=VoiceState.READY)
+    clips = Voice.objects.filter(workspace_id=workspace_id, state__in=VOICE_KEPT)
     clips_ms = clips.aggregate(total=Sum("clip_ms"))["total"] or 0
     return int(spoken_ms + clips_ms) * BYTES_PER_MS
 

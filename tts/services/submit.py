@@ -23,7 +23,7 @@ from tts.errors import (
     SpeakerWithoutVoice,
     TextBlocked,
 )
-from tts.models import SynthesisJob
+from tts.models import SynthesisJob, Voice
 from tts.services.attempts import SEEDS
 from tts.services.blame import is_any_blocked
 from tts.services.instructions import INSTRUCT, PLAIN, check_is_taken, check_wording
@@ -88,6 +88,7 @@ def submit_job(
     idempotency_key: str | None,
     client_address: str | None,
     request_id: str,
+    draft: Voice | None = None,
 ) -> Submission:
     """Store a job with its segments and hold its price; the pool starts on it at once.
 
@@ -95,6 +96,7 @@ def submit_job(
     nothing, and a job without anything else has succeeded when this returns, or, if it is long, soon afterwards.
 
     The same key with the same request returns the job that it made (`created` False). Locks the credit account.
+    `draft` as in tts.services.quoting.quote.
 
     Raises:
         IdempotencyKeyReused, IdempotencyKeyInvalid, QueueFull, InsufficientCredit, BudgetReached, VoiceNotFound,
@@ -110,7 +112,7 @@ def submit_job(
     if earlier := earlier_job(workspace, idempotency_key, fingerprint):
         return Submission(job=earlier, created=False)
     request = _checked_wishes(request)
-    priced = quote_request(workspace=workspace, user=user, request=request)
+    priced = quote_request(workspace=workspace, user=user, request=request, draft=draft)
     if missing := priced.speakers_without_voice:
         raise SpeakerWithoutVoice(speakers=missing)
     check_length(workspace, priced)
@@ -140,7 +142,9 @@ def _checked_wishes(request: JobRequest) -> JobRequest:
     return wanted
 
 
-def quote_request(*, workspace: Workspace, user: User | None, request: JobRequest) -> Quote:
+def quote_request(
+    *, workspace: Workspace, user: User | None, request: JobRequest, draft: Voice | None = None
+) -> Quote:
     """What a request would cost and take, refused as its job would be; nothing is stored. One that has not chosen an
     instruction yet, or a voice for each speaker, has its price all the same.
 
@@ -164,6 +168,7 @@ def quote_request(*, workspace: Workspace, user: User | None, request: JobReques
         instruction_text=instruction_text,
         seed=request.seed,
         pronunciation_version=request.pronunciation_version,
+        draft=draft,
     )
     check_is_taken(instruction=request.instruction, instruction_text=instruction_text, needs=priced.needs)
     return priced

@@ -11,7 +11,7 @@ import logging
 from tts import storage
 from tts.engine.base import LoadedEngine
 from tts.models import Voice
-from tts.states import VoiceState
+from tts.states import VOICE_KEPT
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ def keep_features(*, voice: Voice, engine: LoadedEngine, content: bytes) -> None
     with contextlib.suppress(FileExistsError):
         storage.save(key, content)
     # Looked at afterwards: whoever deleted the voice before this has not seen the file.
-    if not Voice.objects.filter(pk=voice.pk, state=VoiceState.READY).exists():
+    if not Voice.objects.filter(pk=voice.pk, state__in=VOICE_KEPT).exists():
         storage.delete(key)
         return
     logger.info("voice_features_kept", extra={"voice_id": voice.pk, "bytes": len(content)})

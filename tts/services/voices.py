@@ -31,6 +31,7 @@ from tts.errors import (
     VoiceNotYours,
 )
 from tts.models import Voice, VoiceKind
+from tts.selectors.voice_drafts import draft_by
 from tts.selectors.voices import known_voice_of, may_arrange
 from tts.services.stored import check_storage
 from tts.services.voice_checks import inspect_upload
@@ -56,11 +57,15 @@ def create_voice(
     address: str | None,
     spoken_consent: UploadedFile[bytes] | None = None,
     shared: bool = True,
+    as_draft: bool = False,
 ) -> Voice:
     """Judge the clip, keep its canonical form and the consent, and return the voice. The upload itself is not kept.
 
     `spoken_consent`, a recording of the sentence that `current_statement` says, is kept beside the clip where it is
     given, and has to be given where the operator asks for it (SPOKEN_CONSENT).
+
+    `as_draft`: to be heard before it is saved (tts.services.voice_drafts). It takes the place of the draft that the
+    user had in the workspace, and no place among its voices.
 
     Takes about a second: a child process decodes and measures. No transaction is open meanwhile.
 
@@ -73,15 +78,18 @@ def create_voice(
     if spoken_consent is None and settings.VOICEPOOL["SPOKEN_CONSENT"]:
         raise SpokenConsentMissing
     name = clean_name(name)
-    _check_room(workspace)
+    former = draft_by(workspace, user) if as_draft else None
+    if not as_draft:
+        check_room(workspace)
     clip = inspect_upload(upload)
     clip.require_usable()
     spoken = _inspect_spoken(spoken_consent) if spoken_consent is not None else None
-    check_storage(workspace, adds_ms=clip.duration_ms)
+    check_storage(workspace, adds_ms=clip.duration_ms - (former.clip_ms if former else 0))
     voice = Voice(
         workspace=workspace,
         created_by=user,
         kind=VoiceKind.CLONE,
+        state=VoiceState.DRAFT if as_draft else VoiceState.READY,
         name=name,
         language=language,
         transcript=transcript.strip(),
@@ -92,7 +100,8 @@ def create_voice(
         shared=shared,
     )
     _keep(voice, clip, spoken, workspace=workspace, user=user, locale=locale, address=address)
-    logger.info("voice_created", extra={"voice_id": voice.pk, "clip_ms": clip.duration_ms})
+    event = "voice_draft_created" if as_draft else "voice_created"
+    logger.info(event, extra={"voice_id": voice.pk, "clip_ms": clip.duration_ms})
     return voice
 
 
@@ -122,9 +131,11 @@ def _keep(
         if spoken is not None:
             storage.save(spoken_key, spoken.canonical_wav)
         with transaction.atomic():
-            # Locks the workspace's row, so that two uploads at once cannot both take the last place.
-            Workspace.objects.select_for_update(no_key=True).get(pk=workspace.pk)
-            _check_room(workspace)
+            lock_voices(workspace)
+            if voice.state != VoiceState.DRAFT:
+                check_room(workspace)
+            elif former := draft_by(workspace, user):
+                erase_voice(former)
             voice.consent = record_consent(
                 workspace=workspace,
                 user=user,
@@ -159,7 +170,13 @@ def clean_name(name: str) -> str:
     return cleaned
 
 
-def _check_room(workspace: Workspace) -> None:
+def lock_voices(workspace: Workspace) -> None:
+    """Locks the workspace's row, so that two at once cannot both take the last place."""
+    Workspace.objects.select_for_update(no_key=True).get(pk=workspace.pk)
+
+
+def check_room(workspace: Workspace) -> None:
+    """Raises TooManyVoices."""
     limit = voices_limit(workspace)
     if Voice.objects.filter(workspace=workspace, state=VoiceState.READY).count() >= limit:
         raise TooManyVoices(limit=limit)
@@ -209,13 +226,19 @@ def delete_voice(*, workspace: Workspace, user: User, voice_id: uuid.UUID) -> No
     Raises VoiceNotFound, PresetVoiceFixed.
     """
     voice = _own_clone(workspace, user, voice_id)
+    erase_voice(voice)
+    logger.info("voice_deleted", extra={"voice_id": voice.pk})
+
+
+def erase_voice(voice: Voice) -> bool:
+    """Delete a voice or a draft as it was read, with its recordings; False where it has changed its state since."""
     with transaction.atomic():
-        deleted = Voice.objects.filter(pk=voice.pk, state=VoiceState.READY).update(
+        deleted = Voice.objects.filter(pk=voice.pk, state=voice.state).update(
             state=VoiceState.DELETED, deleted_at=Now(), transcript="", clip_key="", peaks=[], quality=None
         )
         if deleted:
             transaction.on_commit(lambda: _delete_files(voice), robust=True)
-    logger.info("voice_deleted", extra={"voice_id": voice.pk})
+    return bool(deleted)
 
 
 def _delete_files(voice: Voice) -> None:

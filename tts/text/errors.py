@@ -92,6 +92,12 @@ class TextTooLongToWaitFor(TextTooLong):
         super().__init__(characters=characters, limit=limit, longest=MAX_LONG_JOB_CHARACTERS)
 
 
+class SentenceTooLong(TextTooLong):
+    """Same code: of what a voice says before it is saved."""
+
+    message = _("A test sentence has at most %(limit)s characters; this one has %(characters)s.")
+
+
 def too_long(*, characters: int, limit: int) -> TextTooLong:
     """The refusal of a text that has more characters than are allowed."""
     if limit == MAX_JOB_CHARACTERS and characters <= MAX_LONG_JOB_CHARACTERS:

@@ -17,6 +17,9 @@ MAX_LONG_JOB_CHARACTERS: Final = 200_000
 RAW_FACTOR: Final = 4
 MAX_RAW_CHARACTERS: Final = RAW_FACTOR * MAX_JOB_CHARACTERS
 
+# Of the sentence that a voice says before it is saved: enough to hear it, and cheap.
+MAX_TEST_CHARACTERS: Final = 100
+
 # A WAV file holds 4 GiB, which are 24.8 hours of 24 kHz mono. Speech may last a third longer than it is estimated to.
 MAX_JOB_AUDIO_MS: Final = 18 * 3_600_000
 

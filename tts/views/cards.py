@@ -14,7 +14,7 @@ from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
 from tts.audio.formats import FORMATS
-from tts.audio.quality import Verdict
+from tts.audio.quality import QualityReport, Verdict
 from tts.audio.speech_check import CLIPPED, LONG_SILENCE, OTHER_SPEAKER, SILENT, TOO_LONG, TOO_SHORT
 from tts.engine.catalogue import PRESET_VOICES
 from tts.languages import language_name
@@ -74,9 +74,11 @@ class VoiceCard:
 
 
 def voice_name(voice: Voice) -> str:
-    """The voice's name in the reader's language, where it has one; a deleted voice says so."""
+    """The voice's name in the reader's language, where it has one; a deleted voice says so, and a draft."""
     if voice.state == VoiceState.DELETED:
         return _("%(name)s (deleted)") % {"name": voice.name}
+    if voice.state == VoiceState.DRAFT:
+        return _("%(name)s (not saved)") % {"name": voice.name}
     preset = PRESETS_BY_KEY.get(voice.preset_key) if voice.kind == VoiceKind.PRESET else None
     if preset is None:
         return voice.name
@@ -98,6 +100,14 @@ def _in_chinese() -> bool:
 def verdict_badge(voice: Voice) -> Badge | None:
     verdict = (voice.quality or {}).get("verdict")
     return VERDICT_BADGES.get(verdict) if verdict else None
+
+
+def report_of(voice: Voice) -> QualityReport | None:
+    """The stored report on its recording; None where there is none that this version can read."""
+    try:
+        return QualityReport.from_dict(voice.quality) if voice.quality else None
+    except ValueError:
+        return None
 
 
 def voice_card(voice: Voice) -> VoiceCard:

@@ -20,19 +20,22 @@ from tts.services.jobs import cancel_job, delete_job
 from tts.views.job_page import render_job
 from tts.views.live import live_context
 from tts.views.revisions import editor_of
+from tts.views.voice_drafts import test_address
 
 # Which part of a page asks to be drawn again.
-PARTS = {"studio": "tts/_studio_job.html", "job": "tts/_job_body.html"}
+PARTS = {"studio": "tts/_studio_job.html", "draft": "tts/_draft_job.html", "job": "tts/_job_body.html"}
 
 
 @login_required
 @require_safe
 def job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
-    """The page; with ?part=studio or ?part=job only the live part, as that page shows it."""
+    """The page; with ?part=studio, ?part=draft or ?part=job only the live part, as that page shows it."""
     found = job_of(require_workspace(request), job_id)
     part = request.GET.get("part", "")
-    if part == "studio":
-        address = f"{reverse('studio')}?job={job_id}#job"
+    if part in ("studio", "draft"):
+        address = (
+            f"{reverse('studio')}?job={job_id}#job" if part == "studio" else test_address(found.voice_id)
+        )
         return render(request, PARTS[part], live_context(found, cancel_next=address))
     extra = {"editor": editor_of(found, request.GET.get("edit", ""))}
     return render_job(request, found, extra, template=PARTS.get(part, "tts/job.html"))

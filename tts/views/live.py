@@ -15,7 +15,7 @@ from tts.failures import failure_text
 from tts.models import Segment, SynthesisJob
 from tts.selectors.timeline import timeline_of
 from tts.services.fair_share import Place, place_of
-from tts.states import JOB_LIVE, JobState, SegmentState
+from tts.states import JOB_LIVE, JobState, SegmentState, VoiceState
 from tts.views.cards import Badge, state_badge, text_start, voice_name
 from tts.views.player import Player, job_player
 
@@ -57,6 +57,8 @@ class LivePart:
     percent: int
     is_live: bool
     cancel_asked: bool
+    can_repeat: bool
+    """Whether the job's voice speaks still, or already."""
     segments: list[SegmentLine]
     show_ticks: bool
     player: Player | None
@@ -82,6 +84,7 @@ def live_part(job: SynthesisJob) -> LivePart:
         detail=_detail(job, place),
         percent=round(100 * job.segments_done / job.segment_count) if job.segment_count else 0,
         is_live=job.state in JOB_LIVE,
+        can_repeat=job.voice.state == VoiceState.READY,
         cancel_asked=job.cancel_requested_at is not None and job.state in JOB_LIVE,
         segments=segments,
         show_ticks=1 < len(segments) <= MAX_TICKS,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -31,7 +32,7 @@ from tts.services.instructions import INSTRUCT
 from tts.services.jobs import repeat_request
 from tts.services.quoting import SCRIPT
 from tts.services.submit import JobRequest, Submission, quote_request, submit_job
-from tts.states import JOB_LIVE, JobClass
+from tts.states import JOB_LIVE, JobClass, VoiceState
 from tts.text.instructions import clean_free_instruction
 from tts.text.limits import max_job_characters
 from tts.views.cards import VoiceCard, voice_cards
@@ -160,8 +161,13 @@ def _job_to_show(request: HttpRequest, workspace: Workspace) -> SynthesisJob | N
             return job_of(workspace, uuid.UUID(wanted))
         except ValueError as error:
             raise JobNotFound from error
-    live = jobs_of(workspace).filter(created_by_id=request.user.pk, state__in=JOB_LIVE).first()
+    live = _own_jobs(request, workspace).filter(state__in=JOB_LIVE).first()
     return job_of(workspace, live.pk) if live else None
+
+
+def _own_jobs(request: HttpRequest, workspace: Workspace) -> QuerySet[SynthesisJob]:
+    """What the person had spoken, but for tests of voices that are not saved: those have a page of their own."""
+    return jobs_of(workspace).filter(created_by_id=request.user.pk).exclude(voice__state=VoiceState.DRAFT)
 
 
 def _initial(request: HttpRequest, workspace: Workspace, job: SynthesisJob | None) -> dict[str, Any]:
@@ -184,7 +190,7 @@ def _initial(request: HttpRequest, workspace: Workspace, job: SynthesisJob | Non
             "instruction": job.instruction,
             "instruction_text": job.instruction_text,
         }
-    last = jobs_of(workspace).filter(created_by_id=request.user.pk).first()
+    last = _own_jobs(request, workspace).first()
     return initial | {"voice": request.GET.get("voice") or (last.voice_id if last else None)}
 
 

@@ -38,8 +38,10 @@ from tts.selectors.voices import (
     voices_of,
 )
 from tts.services.voices import change_voice, create_voice, delete_voice
-from tts.views.cards import job_rows, voice_card, voice_cards, voice_name
+from tts.states import VoiceState
+from tts.views.cards import job_rows, report_of, voice_card, voice_cards, voice_name
 from tts.views.player import voice_player
+from tts.views.voice_drafts import draft_notice
 
 RECENT_JOBS = 5
 
@@ -54,6 +56,7 @@ def voices(request: HttpRequest) -> HttpResponse:
         "private": private_voices_of_others(workspace, user),
         "kept": voice_count(workspace),
         "limit": voices_limit(workspace),
+        **draft_notice(workspace, user),
     }
     return render(request, "tts/voices.html", context)
 
@@ -74,6 +77,8 @@ def voice_new(request: HttpRequest) -> HttpResponse:
         if error.field in form.fields:
             form.add_error(error.field, error.text())
         return _new_page(request, form, error=error, status=error.status)
+    if voice.state == VoiceState.DRAFT:
+        return _to(request, reverse("voice_draft", args=[voice.pk]))
     return _to(request, f"{reverse('voice', args=[voice.pk])}?new=1")
 
 
@@ -97,6 +102,7 @@ def _create(request: HttpRequest, workspace: Workspace, form: VoiceForm) -> Voic
         address=client_address(request),
         spoken_consent=data["consent_clip"],
         shared=data["shared"] != "false",
+        as_draft="listen" in request.POST,
     )
 
 
@@ -129,6 +135,7 @@ def _new_page(
         "best_s": BEST_CLIP_SECONDS,
         "upload_limit_bytes": MAX_UPLOAD_BYTES,
         "upload_limit_mib": MAX_UPLOAD_BYTES // (1024 * 1024),
+        **draft_notice(require_workspace(request), cast(User, request.user)),
     }
     if request.headers.get("HX-Request"):
         part = render(request, "tts/_voice_findings.html", context, status=status)
@@ -198,20 +205,12 @@ def voice_delete(request: HttpRequest, voice_id: uuid.UUID) -> HttpResponse:
     return redirect("voices")
 
 
-def _report_of(found: Voice) -> QualityReport | None:
-    """The stored report; None where there is none that this version can read."""
-    try:
-        return QualityReport.from_dict(found.quality) if found.quality else None
-    except ValueError:
-        return None
-
-
 def _voice_page(
     request: HttpRequest, workspace: Workspace, found: Voice, form: RenameForm, *, status: int = 200
 ) -> HttpResponse:
     name, user = voice_name(found), cast(User, request.user)
     usable = may_use(found, user)
-    report = _report_of(found) if usable else None
+    report = report_of(found) if usable else None
     jobs = jobs_of(workspace, voice_id=found.pk)
     context = {
         "voice": found,
