@@ -41,6 +41,7 @@ from tts.errors import (
 )
 from tts.selectors.jobs import jobs_of
 from tts.services.revisions import SegmentEdit, quote_revision, revise_job
+from tts.services.submit import is_key_used
 from tts.text.errors import SpeechTooLong, TextEmpty, TextTooLong, TextTooManyParts
 
 REFUSALS = (
@@ -121,8 +122,9 @@ class RevisionsView(ApiView):
         examples=EXAMPLES,
     )
     def post(self, request: Request, job_id: uuid.UUID) -> Response:
-        edits = _edits(request, job_id)
-        return submission_response(revise_job(job_id=job_id, edits=edits, **sender_of(request)))
+        sender = sender_of(request)
+        edits = _edits(request, job_id, key=sender["idempotency_key"])
+        return submission_response(revise_job(job_id=job_id, edits=edits, **sender))
 
 
 class RevisionQuoteView(ApiView):
@@ -148,9 +150,11 @@ class RevisionQuoteView(ApiView):
         return Response(quote_json(priced))
 
 
-def _edits(request: Request, job_id: uuid.UUID) -> list[SegmentEdit]:
-    """Raises JobNotFound first: nothing else is told of another workspace's job."""
-    if not jobs_of(require_workspace(request)).filter(pk=job_id).exists():
+def _edits(request: Request, job_id: uuid.UUID, *, key: str | None = None) -> list[SegmentEdit]:
+    """Raises JobNotFound first: nothing else is told of another workspace's job. A request that may be a repeated one
+    (`key` made a job before) is read all the same: its answer does not need the old job any more."""
+    workspace = require_workspace(request)
+    if not jobs_of(workspace).filter(pk=job_id).exists() and not is_key_used(workspace, key):
         raise JobNotFound
     form = validated(NewRevisionSerializer, request.data)
     return [SegmentEdit(**edit) for edit in form["segments"]]

@@ -197,6 +197,14 @@ def earlier_job(workspace: Workspace, idempotency_key: str | None, fingerprint: 
     return job
 
 
+def is_key_used(workspace: Workspace, idempotency_key: str | None) -> bool:
+    """Whether this key made a job before, with whatever request."""
+    return (
+        idempotency_key is not None
+        and SynthesisJob.objects.filter(workspace=workspace, idempotency_key=idempotency_key).exists()
+    )
+
+
 def _mode_of(request: JobRequest) -> str:
     is_instructed = bool(request.instruction or request.instruction_text)
     return INSTRUCT if is_instructed and request.mode != SCRIPT else request.mode
