@@ -97,8 +97,9 @@ class DeviceCommand(models.Model):
 
 
 class PoisonText(models.Model):
-    """A segment's text that killed two different devices: not spoken again before `blocked_until`. Only its hash."""
+    """A segment's text that killed two different devices: not spoken again before `blocked_until`. Only its digest,
+    which is keyed (tts.services.blame), and gone soon after."""
 
-    text_sha256 = models.CharField(max_length=64, unique=True)
+    text_digest = models.CharField(max_length=64, unique=True)
     blocked_until = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True)

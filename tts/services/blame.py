@@ -6,12 +6,12 @@ segment is spoken elsewhere they mean nothing any more; the device's strikes (tt
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db.models.functions import Now
+from django.utils.crypto import salted_hmac
 
 from tts.models import Attempt, Segment
 from tts.models.operations import PoisonText
@@ -46,18 +46,25 @@ def is_poison(*, segment: Segment, device_id: int) -> bool:
 
 
 def block_text(*, text: str) -> None:
-    """Refuse this segment's text for a day. Only its hash is kept; nothing is done for a text that is gone."""
+    """Refuse this segment's text for a day. Only its digest is kept; nothing is done for a text that is gone."""
     if not text:
         return
     until = Now() + timedelta(hours=POISON_HOURS)
-    PoisonText.objects.update_or_create(text_sha256=_sha256(text), defaults={"blocked_until": until})
+    PoisonText.objects.update_or_create(text_digest=_digest(text), defaults={"blocked_until": until})
 
 
 def is_any_blocked(texts: Iterable[str]) -> bool:
     """Whether one of these segments' texts killed devices within the last day."""
-    hashes = [_sha256(text) for text in texts]
-    return PoisonText.objects.filter(text_sha256__in=hashes, blocked_until__gt=Now()).exists()
+    digests = [_digest(text) for text in texts]
+    return PoisonText.objects.filter(text_digest__in=digests, blocked_until__gt=Now()).exists()
 
 
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def forget_ended_blocks() -> int:
+    """Delete what is not blocked any more: nothing of a customer's text stays longer than it is of use."""
+    deleted, _ = PoisonText.objects.filter(blocked_until__lte=Now()).delete()
+    return deleted
+
+
+def _digest(text: str) -> str:
+    """Keyed, as the digest of a short text tells the text to whoever tries all of them."""
+    return salted_hmac("tts.services.blame", text, algorithm="sha256").hexdigest()

@@ -19,6 +19,7 @@ from billing.services.stale_holds import release_stale_holds
 from tts.models import Attempt, Device, DeviceSlot, Segment, SynthesisJob
 from tts.services.attempts import Fenced, expired_attempts, lose_attempt
 from tts.services.bind import bind_idle_slots
+from tts.services.blame import forget_ended_blocks
 from tts.services.endings import end_job_if_complete, jobs_to_end
 from tts.services.health import finish_drains
 from tts.services.jobs import delete_job_files
@@ -60,6 +61,7 @@ def sweep_thoroughly() -> Counter[str]:
         {
             "holds_released": lambda: release_holds_of_ended_jobs(within=None),
             "files_removed": lambda: remove_files_of_deleted_jobs(within=None),
+            "blocks_forgotten": forget_ended_blocks,
         }
     )
 

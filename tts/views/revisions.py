@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import uuid
 from dataclasses import asdict, dataclass
 from typing import Any, cast
@@ -23,6 +21,7 @@ from portal.lib.logging import request_id_var
 from tts.models import SynthesisJob
 from tts.selectors.jobs import job_of, lone_job_of
 from tts.services.revisions import SegmentEdit, quote_revision, revise_job
+from tts.services.submit import request_digest
 from tts.states import JobState
 from tts.views.job_page import render_job
 
@@ -102,8 +101,7 @@ def job_revise(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
 
 def _key(editor: Editor, edit: SegmentEdit) -> str:
     """The same page sent twice is one job; with another text (the browser went back) it is another."""
-    asked = hashlib.sha256(json.dumps(asdict(edit)).encode()).hexdigest()
-    return f"revision:{editor.token}:{asked}"
+    return f"revision:{editor.token}:{request_digest(asdict(edit))}"
 
 
 def _edit(job: SynthesisJob, editor: Editor) -> SegmentEdit:
