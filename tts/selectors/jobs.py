@@ -21,6 +21,8 @@ from tts.text.limits import MAX_JOB_CHARACTERS
 
 # Of a text in a list: all of what an urgent job may have.
 LISTED_CHARACTERS = MAX_JOB_CHARACTERS
+# Of a job's row, what a book makes long.
+_LONG = ("text", "peaks")
 
 
 @dataclass(frozen=True)
@@ -128,28 +130,37 @@ def with_beginning(job: SynthesisJob) -> SynthesisJob:
 
 
 def lone_job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
-    """The job alone: for what need not know its segments, such as its audio. Raises JobNotFound as `job_of` does."""
-    job = jobs_of(workspace).filter(pk=job_id).first()
+    """The job alone: for what need not know its segments, such as its audio, of which a player asks for part after
+    part. What is long is read when it is asked for. Raises JobNotFound as `job_of` does."""
+    job = jobs_of(workspace).select_related(None).defer(*_LONG).filter(pk=job_id).first()
     if job is None:
         raise JobNotFound
+    job.workspace = workspace
     return job
 
 
 def job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
     """The job with its segments and attempts at hand. Raises JobNotFound for another workspace's id, or none."""
     attempts = Attempt.objects.select_related("device").order_by("attempt_number")
-    segments = (
-        Segment.objects.select_related("voice")
-        .order_by("index", "part")
-        .prefetch_related(Prefetch("attempts", queryset=attempts))
-    )
-    job = (
+    jobs = (
         jobs_of(workspace)
-        .filter(pk=job_id)
         .select_related("revision_of")
-        .prefetch_related(Prefetch("segments", queryset=segments))
-        .first()
+        .defer(*(f"revision_of__{name}" for name in (*_LONG, "chapters", "cast")))
     )
+    return _with_segments(jobs, job_id, Prefetch("attempts", queryset=attempts))
+
+
+def spoken_job_of(workspace: Workspace, job_id: uuid.UUID) -> SynthesisJob:
+    """The job with its segments at hand, without what each of them took: for what it is said again with.
+
+    Raises JobNotFound as `job_of` does.
+    """
+    return _with_segments(jobs_of(workspace), job_id)
+
+
+def _with_segments(jobs: QuerySet[SynthesisJob], job_id: uuid.UUID, *further: Prefetch[str]) -> SynthesisJob:
+    segments = Segment.objects.select_related("voice").order_by("index", "part").prefetch_related(*further)
+    job = jobs.filter(pk=job_id).prefetch_related(Prefetch("segments", queryset=segments)).first()
     if job is None:
         raise JobNotFound
     return job

@@ -223,7 +223,9 @@ def label_language(job: SynthesisJob) -> str:
     """The language that the label is spoken in: Mandarin or English, as the speech is."""
     if job.language:
         return "zh" if job.language == "zh" else "en"
-    return "zh" if any("\u4e00" <= character <= "\u9fff" for character in job.text) else "en"
+    # Asked of the database: the text may be a book, and whoever hears the job does not need it.
+    is_chinese = SynthesisJob.objects.filter(pk=job.pk, text__regex="[\u4e00-\u9fff]").exists()
+    return "zh" if is_chinese else "en"
 
 
 def _render_and_keep(job: SynthesisJob, form: Form, variant: str, spec: RenderSpec) -> Rendition:
@@ -267,7 +269,8 @@ def _publish(made: Rendition) -> Rendition:
     """Name the file by a row. The job's lock: a deletion sees the row, or this sees the deletion."""
     try:
         with transaction.atomic():
-            job = SynthesisJob.objects.select_for_update(no_key=True).get(pk=made.job_id)
+            locked = SynthesisJob.objects.select_for_update(no_key=True).only("deleted_at")
+            job = locked.get(pk=made.job_id)
             if job.deleted_at is not None:
                 raise AudioNotReady
             made.save(force_insert=True)

@@ -25,7 +25,7 @@ from tts.errors import (
 )
 from tts.models import Segment, SynthesisJob, Voice
 from tts.selectors.engines import PoolOffer, pool_offer
-from tts.selectors.jobs import job_of
+from tts.selectors.jobs import spoken_job_of
 from tts.selectors.pronunciations import dictionary
 from tts.selectors.voices import refuse_private_voices, voice_of
 from tts.services.attempts import SEEDS
@@ -125,7 +125,7 @@ def _fingerprint(job_id: uuid.UUID, edits: Sequence[SegmentEdit]) -> str:
 
 
 def _source(workspace: Workspace, user: User | None, job_id: uuid.UUID) -> SynthesisJob:
-    source = job_of(workspace, job_id)
+    source = spoken_job_of(workspace, job_id)
     if source.state != JobState.SUCCEEDED:
         raise JobNotSucceeded
     spoken_by = (segment.voice_id for segment in source.segments.all())

@@ -26,7 +26,7 @@ from tts.documents.errors import document_limits
 from tts.errors import JobNotFound
 from tts.forms import MAX_SEED, MAX_SPEED, MIN_SPEED, RepeatForm, RequestForm, StudioForm
 from tts.models import SynthesisJob
-from tts.selectors.jobs import job_of, jobs_of
+from tts.selectors.jobs import job_of, jobs_of, lone_job_of
 from tts.selectors.voices import preset_voices, voices_of
 from tts.services.instructions import INSTRUCT
 from tts.services.jobs import repeat_request
@@ -92,7 +92,7 @@ def job_repeat(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     form = RepeatForm(request.POST)
     if not form.is_valid():
         return redirect("job", job_id=job_id)
-    wanted = repeat_request(job_of(workspace, job_id))
+    wanted = repeat_request(lone_job_of(workspace, job_id))
     submission = _submit(request, workspace, wanted, token=form.cleaned_data["token"])
     return redirect(_address_of(submission.job))
 
@@ -161,8 +161,9 @@ def _job_to_show(request: HttpRequest, workspace: Workspace) -> SynthesisJob | N
             return job_of(workspace, uuid.UUID(wanted))
         except ValueError as error:
             raise JobNotFound from error
-    live = _own_jobs(request, workspace).filter(state__in=JOB_LIVE).first()
-    return job_of(workspace, live.pk) if live else None
+    live = _own_jobs(request, workspace).filter(state__in=JOB_LIVE)
+    newest = live.values_list("pk", flat=True).first()
+    return job_of(workspace, newest) if newest else None
 
 
 def _own_jobs(request: HttpRequest, workspace: Workspace) -> QuerySet[SynthesisJob]:
@@ -190,8 +191,10 @@ def _initial(request: HttpRequest, workspace: Workspace, job: SynthesisJob | Non
             "instruction": job.instruction,
             "instruction_text": job.instruction_text,
         }
-    last = _own_jobs(request, workspace).first()
-    return initial | {"voice": request.GET.get("voice") or (last.voice_id if last else None)}
+    own = _own_jobs(request, workspace)
+    return initial | {
+        "voice": request.GET.get("voice") or own.values_list("voice_id", flat=True).first(),
+    }
 
 
 def _quote_context(

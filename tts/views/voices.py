@@ -27,7 +27,7 @@ from tts.audio.quality import QualityReport, Verdict
 from tts.forms import RenameForm, SharingForm, VoiceForm
 from tts.languages import LANGUAGES, language_name
 from tts.models import Voice, VoiceKind
-from tts.selectors.jobs import jobs_of
+from tts.selectors.jobs import beginnings_of, jobs_of, with_beginning
 from tts.selectors.voices import (
     known_voice_of,
     may_arrange,
@@ -229,6 +229,6 @@ def _voice_page(
         "is_new": "new" in request.GET,
         "form": form,
         "job_count": jobs.count(),
-        "recent_jobs": job_rows(jobs[:RECENT_JOBS]),
+        "recent_jobs": job_rows(map(with_beginning, beginnings_of(jobs)[:RECENT_JOBS])),
     }
     return render(request, "tts/voice.html", context, status=status)
