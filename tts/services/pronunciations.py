@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Sequence
 from typing import Final
 
 from django.db import IntegrityError, transaction
 
 from accounts.models import User, Workspace
-from tts.errors import PronunciationsChanged, PronunciationsFull
+from tts.errors import PronunciationsChanged, PronunciationsFull, PronunciationVersionUnknown
 from tts.models import PronunciationVersion, SynthesisJob
 from tts.selectors.pronunciations import entries_of, newest_version, version_of
 from tts.text.pronunciation import MAX_ENTRIES, Entry, checked
@@ -69,10 +70,26 @@ def restore_version(
     )
 
 
+def keep_version(workspace_id: uuid.UUID, number: int | None) -> None:
+    """See to it that a version is there when the job of this transaction is stored, and stays for it.
+
+    Raises PronunciationVersionUnknown: it was forgotten since it was looked up.
+    """
+    if number is None:
+        return
+    version = PronunciationVersion.objects.filter(workspace_id=workspace_id, number=number)
+    if not version.select_for_update(no_key=True).values_list("pk", flat=True):
+        raise PronunciationVersionUnknown
+
+
 def _forget_old(workspace: Workspace, newest_number: int) -> None:
+    """Two steps: what a job that is being stored holds (`keep_version`) is passed over, and whoever has stored one by
+    now is seen by the second."""
     spoken = SynthesisJob.objects.filter(
         workspace_id=workspace.pk, deleted_at__isnull=True, pronunciation_version__isnull=False
     ).values("pronunciation_version")
-    PronunciationVersion.objects.filter(
+    old = PronunciationVersion.objects.filter(
         workspace_id=workspace.pk, number__lte=newest_number - VERSIONS_KEPT
-    ).exclude(number__in=spoken).delete()
+    ).exclude(number__in=spoken)
+    held = list(old.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True))
+    old.filter(pk__in=held).delete()

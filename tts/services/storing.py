@@ -20,6 +20,7 @@ from tts.services.bind import bind_idle_slots
 from tts.services.endings import end_job_if_complete
 from tts.services.model_shares import drawn_engine
 from tts.services.phrases import Reusable
+from tts.services.pronunciations import keep_version
 from tts.services.quotes import Quote, SegmentPlan
 from tts.services.taking_over import taken_over
 from tts.states import JOB_LIVE, SegmentState
@@ -44,6 +45,7 @@ def store_job(
     Raises:
         AudioGone: the audio of one of `required` was deleted. Nothing was changed.
         QueueFull, DailyCharactersReached, InsufficientCredit, BudgetReached. Nothing was changed then.
+        PronunciationVersionUnknown: it was forgotten since it was priced. Nothing was changed.
         IntegrityError: the workspace has a job with this Idempotency-Key. Nothing was changed.
     """
     with taken_over(workspace_id=job.workspace_id, job_id=job.pk, reused=priced.reused) as taken:
@@ -110,6 +112,7 @@ def _store(job: SynthesisJob, priced: Quote, phrases: Sequence[str]) -> None:
         )
         _check_queue(job)
     _check_characters_a_day(job)
+    keep_version(job.workspace_id, job.pronunciation_version)
     job.save(force_insert=True)
     if 0 in priced.reused:
         # Its beginning can be heard from the first moment on.
