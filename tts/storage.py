@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from typing import BinaryIO, cast
 
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import default_storage
+
+from portal.lib.clock import now
+
+
+def job_folder(*, workspace_id: uuid.UUID, job_id: uuid.UUID) -> str:
+    return f"workspaces/{workspace_id}/jobs/{job_id}"
+
+
+def voice_folder(*, workspace_id: uuid.UUID, voice_id: uuid.UUID) -> str:
+    return f"workspaces/{workspace_id}/voices/{voice_id}"
 
 
 def voice_clip_key(*, workspace_id: uuid.UUID, voice_id: uuid.UUID) -> str:
@@ -61,7 +73,7 @@ def spoken_label_key(language: str) -> str:
 
 def stored_audio_keys(*, workspace_id: uuid.UUID, job_id: uuid.UUID) -> list[str]:
     """Every file that is there of a job, also those that no row names: whoever stored them died first."""
-    folder = f"workspaces/{workspace_id}/jobs/{job_id}"
+    folder = job_folder(workspace_id=workspace_id, job_id=job_id)
     keys: list[str] = []
     for inside in (folder, f"{folder}/attempts", f"{folder}/renditions"):
         try:
@@ -79,6 +91,71 @@ def reused_audio_key(*, workspace_id: uuid.UUID, job_id: uuid.UUID) -> str:
 
 def preset_sample_key(preset_key: str) -> str:
     return f"presets/{preset_key}/sample.wav"
+
+
+def remove_folder(folder: str) -> None:
+    """Remove a folder with all that is in it; one that is gone already is no error."""
+    try:
+        folders, names = default_storage.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in names:
+        default_storage.delete(f"{folder}/{name}")
+    for name in folders:
+        remove_folder(f"{folder}/{name}")
+    default_storage.delete(folder)
+
+
+# Which folders are being filled by whom: one empty file for each.
+_NOTES = "under-way"
+
+
+@contextlib.contextmanager
+def noted(folder: str) -> Iterator[None]:
+    """Note that the folder is being filled; the note is durable when the block begins, and stays after it. While the
+    block runs the note is locked, where storage is local: so others know that whoever fills the folder lives."""
+    key = _note_key(folder)
+    _save(key, ContentFile(b""))
+    keep_links([key])
+    try:
+        path = default_storage.path(key)
+    except NotImplementedError:  # object storage has no paths, and its objects no locks
+        yield
+        return
+    with open(path, "rb") as note:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(note, fcntl.LOCK_EX)
+        yield
+
+
+def noted_folders(*, older_than: timedelta) -> list[str]:
+    """The folders with a note of that age that nobody holds."""
+    try:
+        _, names = default_storage.listdir(_NOTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [name.replace("_", "/") for name in names if _is_left(f"{_NOTES}/{name}", older_than)]
+
+
+def forget_note(folder: str) -> None:
+    default_storage.delete(_note_key(folder))
+
+
+def _note_key(folder: str) -> str:
+    return f"{_NOTES}/{folder.replace('/', '_')}"
+
+
+def _is_left(note_key: str, older_than: timedelta) -> bool:
+    try:
+        if default_storage.get_modified_time(note_key) > now() - older_than:
+            return False
+        with open(default_storage.path(note_key), "rb") as note:
+            fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (FileNotFoundError, BlockingIOError):
+        return False
+    except (NotImplementedError, OSError):  # nothing is locked there: its age has to do
+        return True
+    return True
 
 
 def save(key: str, content: bytes) -> None:

@@ -55,6 +55,11 @@ def _where_this_test_is() -> dict[str, str]:
     }
 
 
+def environment_here() -> dict[str, str]:
+    """The environment of a process that is to work where this test is."""
+    return {**os.environ, "SECRET_KEY": "only-for-tests", **_where_this_test_is()}
+
+
 @contextlib.contextmanager
 def web_server(**environment: str) -> Iterator[WebServer]:
     """A real web server that has answered, where this test is. Stopped at the end."""
@@ -86,12 +91,7 @@ class Pool:
         self._processes: list[Command] = []
 
     def _start(self, command: str, **environment: str) -> Command:
-        environment = {
-            **os.environ,
-            "SECRET_KEY": "only-for-tests",
-            **_where_this_test_is(),
-            **environment,
-        }
+        environment = {**environment_here(), **environment}
         process = (
             FORKS.start(command, environment=environment) if self._forked else _run(command, environment)
         )

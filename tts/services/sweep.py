@@ -23,6 +23,7 @@ from tts.services.blame import forget_ended_blocks
 from tts.services.endings import end_job_if_complete, jobs_to_end
 from tts.services.health import finish_drains
 from tts.services.jobs import delete_job_files
+from tts.services.new_folders import remove_folders_without_rows
 from tts.services.orphans import return_orphans
 from tts.services.partial_audio import publish_partial_audio
 from tts.states import ATTEMPT_LIVE, DEVICE_HEARTBEAT_SECONDS, JOB_ENDED, DeviceState
@@ -61,6 +62,7 @@ def sweep_thoroughly() -> Counter[str]:
         {
             "holds_released": lambda: release_holds_of_ended_jobs(within=None),
             "files_removed": lambda: remove_files_of_deleted_jobs(within=None),
+            "folders_removed": remove_folders_without_rows,
             "blocks_forgotten": forget_ended_blocks,
         }
     )

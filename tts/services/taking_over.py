@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tts import storage
+from tts.services.new_folders import new_folder
 from tts.services.phrases import Reusable
 
 logger = logging.getLogger(__name__)
@@ -24,7 +25,10 @@ def taken_over(
     Yields what there is, with its new keys: less than was asked for where a job was deleted a moment ago.
     """
     taken: dict[int, Reusable] = {}
-    try:
+    if not reused:
+        yield taken
+        return
+    with new_folder(storage.job_folder(workspace_id=workspace_id, job_id=job_id)):
         for place, source in reused.items():
             key = storage.reused_audio_key(workspace_id=workspace_id, job_id=job_id)
             try:
@@ -35,7 +39,3 @@ def taken_over(
             taken[place] = replace(source, audio_key=key)
         storage.keep_links(source.audio_key for source in taken.values())
         yield taken
-    except BaseException:
-        for source in taken.values():
-            storage.delete(source.audio_key)
-        raise

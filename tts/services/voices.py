@@ -33,6 +33,7 @@ from tts.errors import (
 from tts.models import Voice, VoiceKind
 from tts.selectors.voice_drafts import draft_by
 from tts.selectors.voices import known_voice_of, may_arrange
+from tts.services.new_folders import new_folder
 from tts.services.stored import check_storage
 from tts.services.voice_checks import inspect_upload
 from tts.services.voice_features import delete_features
@@ -126,7 +127,7 @@ def _keep(
     """Store the recordings, then the voice and its consent in one transaction; when that fails, nothing is left."""
     voice.clip_key = storage.voice_clip_key(workspace_id=workspace.pk, voice_id=voice.pk)
     spoken_key = storage.spoken_consent_key(workspace_id=workspace.pk, voice_id=voice.pk)
-    try:
+    with new_folder(storage.voice_folder(workspace_id=workspace.pk, voice_id=voice.pk)):
         storage.save(voice.clip_key, clip.canonical_wav)
         if spoken is not None:
             storage.save(spoken_key, spoken.canonical_wav)
@@ -146,10 +147,6 @@ def _keep(
                 spoken_sha256=spoken.sha256 if spoken else "",
             )
             voice.save(force_insert=True)
-    except BaseException:
-        storage.delete(voice.clip_key)
-        storage.delete(spoken_key)
-        raise
 
 
 def clean_name(name: str) -> str:
