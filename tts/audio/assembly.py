@@ -38,14 +38,19 @@ def write_joined(
     if len(rates) != 1:
         raise ValueError("the segments differ in their sample rate")
     rate_hz = rates.pop()
-    pauses = [silence(duration_ms=pause_ms, sample_rate_hz=rate_hz) for pause_ms in pauses_ms[:-1]] + [b""]
-    sample_count = sum(count for count, _ in lengths) + sum(len(pause) for pause in pauses) // SAMPLE_BYTES
+    pauses_ms = [*pauses_ms[:-1], 0]
+
+    # Made one after the other: those of a book are hundreds of megabytes together.
+    def pauses() -> Iterator[bytes]:
+        return (silence(duration_ms=pause_ms, sample_rate_hz=rate_hz) for pause_ms in pauses_ms)
+
+    sample_count = sum(count for count, _ in lengths) + sum(map(len, pauses())) // SAMPLE_BYTES
     chunk = label_chunk(label)
     target.write(
         wav_header(pcm_bytes=sample_count * SAMPLE_BYTES, sample_rate_hz=rate_hz, behind_bytes=len(chunk))
     )
     meter = PeakMeter(sample_count=sample_count, count=peak_count)
-    for opener, pause in zip(openers, pauses, strict=True):
+    for opener, pause in zip(openers, pauses(), strict=True):
         for pcm in itertools.chain(_blocks(opener), [pause]):
             target.write(pcm)
             meter.push(pcm)
