@@ -26,7 +26,6 @@ from tts.services.streams import job_audio, job_events
 from tts.services.sweep import sweep
 from tts.services.voices import delete_voice
 from tts.states import JobState
-from tts.text.spoken import spoken_text
 
 PLAY = (
     "# One\nNarrator: It was dark. Nobody was there.\nMary: Who is there?\nTom: Me, Tom.\n"
@@ -115,17 +114,23 @@ def test_a_book_is_stored_once_and_its_followers_are_told_what_changes(
 def test_nobody_waits_while_a_text_is_put_into_words(
     submit: Submit, monkeypatch: pytest.MonkeyPatch, seed: int | None
 ) -> None:
-    locked: list[bool] = []
-    speak = spoken_text
+    locked: dict[str, list[bool]] = {"spoken_text": [], "phrase_of": []}
 
-    def watched(*args: Any, **named: Any) -> str:
-        locked.append(connection.in_atomic_block)
-        return speak(*args, **named)
+    def watch(name: str) -> None:
+        act = getattr(quotes, name)
 
-    monkeypatch.setattr(quotes, "spoken_text", watched)
+        def watched(*args: Any, **named: Any) -> str:
+            locked[name].append(connection.in_atomic_block)
+            return act(*args, **named)  # type: ignore[no-any-return]
+
+        monkeypatch.setattr(quotes, name, watched)
+
+    for name in locked:
+        watch(name)
+    make_device()
     job = submit("It was 5 o'clock. " * 60, seed=seed)
-    # Once for each segment, and without the lock on the credit account.
-    assert locked == [False] * job.segment_count
+    # Each once for each segment, and without the lock on the credit account.
+    assert locked == dict.fromkeys(locked, [False] * job.segment_count)
     assert job.segment_count > 1
 
 

@@ -97,6 +97,8 @@ class Quote:
     reused: Mapping[int, Reusable] = field(default_factory=dict)
     """Segments, by their place in the plan, whose audio is there already: they cost nothing. `estimate_gpu_ms`,
     `estimate_micros` and `held_*` are of the others."""
+    _phrases: dict[int, list[str]] = field(default_factory=dict, repr=False, compare=False)
+    """By seed; the plan and the manner, which they follow from, are those of every copy of this quote."""
 
     @property
     def is_all_reused(self) -> bool:
@@ -114,7 +116,13 @@ class Quote:
         return instruction_needs(instruction=manner.instruction, instruction_text=manner.instruction_text)
 
     def phrases(self, seed: int) -> list[str]:
-        """`Segment.phrase` of each segment, were the job spoken with this seed."""
+        """`Segment.phrase` of each segment, were the job spoken with this seed. Of a book it takes seconds: what the
+        look for speech has made is there when the job is stored."""
+        if seed not in self._phrases:
+            self._phrases[seed] = self._phrases_of(seed)
+        return self._phrases[seed]
+
+    def _phrases_of(self, seed: int) -> list[str]:
         return [
             part.kept.phrase
             if part.kept is not None

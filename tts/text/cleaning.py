@@ -214,6 +214,10 @@ def refuse_other_scripts(raw: str, supported_languages: Sequence[str], place: Pl
                 )
 
 
+# Every run of so many signs that nobody speaks is one, and there are others, with marks in them.
+_LONG_RUN: Final = re.compile(rf"[\W_]{{{MAX_UNSPOKEN_RUN + 1}}}")
+
+
 def _has_visible(raw: str) -> bool:
     return any(unicodedata.category(character)[0] not in "ZC" for character in raw)
 
@@ -290,6 +294,8 @@ def _is_part_of_word(character: str) -> bool:
 
 
 def _without_long_unspoken_runs(text: str) -> str:
+    if not _LONG_RUN.search(text):
+        return text
     kept: list[str] = []
     unspoken = 0
     for character in text:

@@ -7,6 +7,7 @@ syllables and about 150 English words, that is 15 characters with their spaces, 
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
 from typing import Final
 
@@ -28,6 +29,8 @@ MIN_AUDIO_MS: Final = 400
 
 _SENTENCE_ENDS: Final = frozenset("。！？!?.…\n")
 _CLAUSE_ENDS: Final = frozenset("，、；：,;:—")
+# Pause marks with nothing but spaces between them: two or more, of which only the first one counts whole.
+_PAUSES: Final = re.compile(r"[{0}](?:\s*[{0}])+".format(re.escape("".join(_SENTENCE_ENDS | _CLAUSE_ENDS))))
 _MS_BY_SCRIPT: Final = {
     Script.HAN: MS_PER_HAN_CHARACTER,
     Script.BOPOMOFO: MS_PER_HAN_CHARACTER // 2,
@@ -57,23 +60,20 @@ def character_times_ms(text: str) -> list[int]:
 
 
 def _text_times_ms(text: str) -> list[int]:
-    times = []
-    paused_ms = 0
-    for character in text:
-        pause_ms, spoken_ms = _pause_and_speech_ms(character)
-        if pause_ms:
-            times.append(max(0, pause_ms - paused_ms))
-            paused_ms = max(pause_ms, paused_ms)
-        else:
-            times.append(spoken_ms)
-            if paused_ms and not character.isspace():
-                paused_ms = 0
+    times = list(map(_time_ms, text))
+    for run in _PAUSES.finditer(text):
+        paused_ms = 0
+        for at in range(run.start(), run.end()):
+            if pause_ms := _pause_ms(text[at]):
+                times[at] = max(0, pause_ms - paused_ms)
+                paused_ms = max(pause_ms, paused_ms)
     return times
 
 
 @functools.lru_cache(maxsize=16_384)
-def _pause_and_speech_ms(character: str) -> tuple[int, int]:
-    return _pause_ms(character), _character_ms(character)
+def _time_ms(character: str) -> int:
+    """What it adds by itself."""
+    return _pause_ms(character) or _character_ms(character)
 
 
 def _pause_ms(character: str) -> int:

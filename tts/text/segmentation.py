@@ -186,18 +186,21 @@ class _Segmenter:
 
 
 def _cuts_of(text: str) -> list[Cut]:
-    """How good a cut before each character is, and at the end. Nearly all pairs are two letters: they are told here."""
+    """How good a cut before each character is, and at the end. Nearly all characters stand between letters and spaces:
+    those are told here, as `_cut_before` would tell them."""
     cuts = [Cut.FORBIDDEN] if text else []
-    before = text[:1]
+    earlier, before = "", text[:1]
     for position in range(1, len(text)):
         after = text[position]
         if "\u4e00" <= before <= "\u9fff" and "\u4e00" <= after <= "\u9fff":
             cuts.append(Cut.WORD)
-        elif "a" <= before <= "z" and "a" <= after <= "z":
-            cuts.append(Cut.INSIDE_WORD)
+        elif "a" <= after <= "z" and ("a" <= before <= "z" or (before == " " and "a" <= earlier <= "z")):
+            cuts.append(Cut.WORD if before == " " else Cut.INSIDE_WORD)
+        elif after == " " and before < "\u0300":
+            cuts.append(Cut.BEFORE_SIGN)
         else:
             cuts.append(_cut_before(text, position))
-        before = after
+        earlier, before = before, after
     return [*cuts, Cut.PARAGRAPH]
 
 
