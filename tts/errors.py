@@ -301,6 +301,14 @@ class SpokenConsentUnusable(DomainError):
     message = _("The recording of the spoken consent cannot be used. %(reason)s")
 
 
+class TooManyCharactersPriced(DomainError):
+    code = "too_many_characters_priced"
+    status = 429
+    message = _(
+        "You have had %(limit)s characters priced in a minute, as many as you may. Wait %(seconds)s seconds."
+    )
+
+
 class TooManyVoiceChecks(DomainError):
     code = "too_many_voice_checks"
     status = 429

@@ -13,7 +13,7 @@ import redis
 from django.conf import settings
 from limits import RateLimitItemPerMinute
 from limits.storage import RedisStorage
-from limits.strategies import MovingWindowRateLimiter
+from limits.strategies import FixedWindowRateLimiter, MovingWindowRateLimiter
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from rest_framework.request import Request
@@ -35,6 +35,7 @@ WINDOW_S = 60
 
 @cache
 def limiter() -> MovingWindowRateLimiter:
+    """Of things that are counted one by one: each is remembered with its time."""
     pool = redis.ConnectionPool.from_url(
         settings.REDIS_URL,
         socket_connect_timeout=SOCKET_TIMEOUT_S,
@@ -45,6 +46,11 @@ def limiter() -> MovingWindowRateLimiter:
     return MovingWindowRateLimiter(
         RedisStorage(settings.REDIS_URL, connection_pool=pool, key_prefix="limits")
     )
+
+
+def _sum_limiter() -> FixedWindowRateLimiter:
+    """Of things that come in hundred thousands: a sum, which is forgotten a minute after its beginning."""
+    return FixedWindowRateLimiter(limiter().storage)
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,22 @@ def count_try(*, scope: str, setting: str, who: str) -> bool:
         logger.warning("throttle_unavailable", extra={"scope": scope})
         return True
     return allowed
+
+
+def seconds_until_room(*, scope: str, setting: str, who: str, amount: int) -> int:
+    """Count so much of something that `who` does: 0, or in how many seconds there is room for it, and nothing was
+    counted. What is more than the limit by itself needs all of it. 0 while Redis is away."""
+    limit = RateLimitItemPerMinute(settings.VOICEPOOL[setting])
+    cost = min(amount, limit.amount)
+    try:
+        sums = _sum_limiter()
+        if sums.test(limit, scope, who, cost=cost) and sums.hit(limit, scope, who, cost=cost):
+            return 0
+        window = sums.get_window_stats(limit, scope, who)
+    except redis.RedisError:
+        logger.warning("throttle_unavailable", extra={"scope": scope})
+        return 0
+    return max(1, math.ceil(window.reset_time - time.time()))
 
 
 class WorkspaceThrottle(BaseThrottle):

@@ -349,6 +349,8 @@ VOICEPOOL: dict[str, Any] = {
     "OUTBOX": env_bool("VOICEPOOL_OUTBOX", False),
     "REQUESTS_PER_MINUTE": env_int("REQUESTS_PER_MINUTE", 300),
     "SUBMITS_PER_MINUTE": env_int("SUBMITS_PER_MINUTE", 120),
+    # Of all quotes and submissions together, on the pages and in the API: fifteen of the longest texts.
+    "PRICED_CHARACTERS_PER_MINUTE": env_int("PRICED_CHARACTERS_PER_MINUTE", 3_000_000),
     # A whole request with files: tts.audio.limits.MAX_UPLOAD_BYTES and room for the form around it.
     "UPLOAD_BYTES": env_int("UPLOAD_BYTES", 16 * 1024 * 1024),
     "FAILED_KEYS_PER_MINUTE": env_int("FAILED_KEYS_PER_MINUTE", 30),

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
-from portal.lib.throttling import SubmitThrottle, WorkspaceThrottle
+from portal.lib.throttling import SubmitThrottle, WorkspaceThrottle, seconds_until_room
 
 LIMIT = 3
 
@@ -121,3 +121,22 @@ def test_everybody_passes_while_redis_is_away_and_nobody_waits_for_it(
     assert [record.getMessage() for record in caplog.records] == ["throttle_unavailable"]
     # Tried once and once more at once: ten tries with pauses would hold a web thread for seconds.
     assert len(broken_redis) <= 2
+
+
+def test_sums_are_kept_to_the_character_however_many_ask_at_once(settings: LazySettings) -> None:
+    settings.VOICEPOOL = {**settings.VOICEPOOL, "PRICED_CHARACTERS_PER_MINUTE": 1_000_000}
+
+    def ask(who: str, amount: int) -> int:
+        return seconds_until_room(
+            scope="test", setting="PRICED_CHARACTERS_PER_MINUTE", who=who, amount=amount
+        )
+
+    who = str(uuid.uuid4())
+    with ThreadPoolExecutor(8) as threads:
+        waits = list(threads.map(lambda _: ask(who, 250_000), range(8)))
+    assert sorted(waits)[:4] == [0] * 4
+    assert all(1 <= wait_s <= 60 for wait_s in sorted(waits)[4:])
+    other = str(uuid.uuid4())
+    assert [ask(other, 400_000), ask(other, 700_000) > 0, ask(other, 600_000)] == [0, True, 0]
+    # More than there can ever be room for needs all of it.
+    assert [ask(f"long {who}", 2_000_000), ask(f"long {who}", 1) > 0] == [0, True]

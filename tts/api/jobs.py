@@ -55,6 +55,7 @@ from tts.errors import (
     SpeakerWithoutVoice,
     StorageFull,
     TextBlocked,
+    TooManyCharactersPriced,
     VoiceNotFound,
 )
 from tts.selectors.jobs import (
@@ -195,6 +196,7 @@ class JobsView(ListView):
                 PronunciationVersionUnknown,
                 PronunciationTooLong,
                 NoPrice,
+                TooManyCharactersPriced,
                 body=TextProblemSerializer,
             ),
         },

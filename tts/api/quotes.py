@@ -27,6 +27,7 @@ from tts.errors import (
     NotOffered,
     PronunciationTooLong,
     PronunciationVersionUnknown,
+    TooManyCharactersPriced,
     VoiceNotFound,
 )
 from tts.services.quotes import Quote
@@ -135,6 +136,7 @@ class QuotesView(ApiView):
                 NoPrice,
                 PronunciationVersionUnknown,
                 PronunciationTooLong,
+                TooManyCharactersPriced,
                 body=TextProblemSerializer,
             ),
         },

@@ -38,6 +38,7 @@ from tts.errors import (
     RevisionInvalid,
     StorageFull,
     TextBlocked,
+    TooManyCharactersPriced,
     VoiceNotFound,
 )
 from tts.selectors.jobs import jobs_of
@@ -57,6 +58,7 @@ REFUSALS = (
     TextTooManyParts,
     SpeechTooLong,
     NoPrice,
+    TooManyCharactersPriced,
 )
 EXAMPLES = [
     OpenApiExample(

@@ -25,13 +25,14 @@ from tts.errors import (
 )
 from tts.models import Segment, SynthesisJob, Voice
 from tts.selectors.engines import PoolOffer, pool_offer
-from tts.selectors.jobs import spoken_job_of
+from tts.selectors.jobs import jobs_of, spoken_job_of
 from tts.selectors.pronunciations import dictionary
 from tts.selectors.voices import refuse_private_voices, voice_of
 from tts.services.attempts import SEEDS
 from tts.services.blame import is_any_blocked
 from tts.services.instructions import check_is_taken
 from tts.services.phrases import Manner, Reusable
+from tts.services.pricing_limit import count_priced
 from tts.services.quotes import Quote, SegmentPlan
 from tts.services.quoting import HOUR_MS, Planner, priced_plan, spoken_before
 from tts.services.revised_texts import Revised, revised_chapters, whole_text
@@ -72,8 +73,9 @@ def quote_revision(
     Raises:
         JobNotFound, JobNotSucceeded, VoiceNotFound (another member keeps a voice of it private), AudioGone,
         RevisionInvalid, NotOffered, TextEmpty, TextTooLong, TextTooManyParts,
-        SpeechTooLong.
+        SpeechTooLong, TooManyCharactersPriced.
     """
+    _count(workspace, job_id, edits)
     return _priced(workspace, user, _source(workspace, user, job_id), edits)
 
 
@@ -102,6 +104,7 @@ def revise_job(
     fingerprint = _fingerprint(job_id, edits)
     if earlier := earlier_job(workspace, idempotency_key, fingerprint):
         return Submission(job=earlier, created=False)
+    _count(workspace, job_id, edits)
     source = _source(workspace, user, job_id)
     priced = _priced(workspace, user, source, edits)
     _check(workspace, source, priced)
@@ -118,6 +121,13 @@ def revise_job(
             return Submission(job=earlier, created=False)
         raise
     return Submission(job=job, created=True)
+
+
+def _count(workspace: Workspace, job_id: uuid.UUID, edits: Sequence[SegmentEdit]) -> None:
+    """What is kept is read, not priced, which takes about a quarter of the time. Raises TooManyCharactersPriced."""
+    kept = jobs_of(workspace).filter(pk=job_id).values_list("characters", flat=True).first() or 0
+    edited = sum(len(edit.text or "") for edit in edits)
+    count_priced(workspace_id=workspace.pk, characters=edited + kept // 4)
 
 
 def _fingerprint(job_id: uuid.UUID, edits: Sequence[SegmentEdit]) -> str:

@@ -27,11 +27,13 @@ from tts.models import SynthesisJob, Voice
 from tts.services.attempts import SEEDS
 from tts.services.blame import is_any_blocked
 from tts.services.instructions import INSTRUCT, PLAIN, check_is_taken, check_wording
+from tts.services.pricing_limit import count_priced
 from tts.services.quoting import SCRIPT, Quote, quote
 from tts.services.renditions import checked_rate
 from tts.services.stored import check_storage
 from tts.services.storing import store_job
 from tts.text.instructions import clean_free_instruction
+from tts.text.limits import max_job_characters
 
 KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
 
@@ -103,7 +105,8 @@ def submit_job(
         PronunciationVersionUnknown, PronunciationTooLong, WorkspaceSuspended, ModeNotSupported,
         FreeInstructionNotSupported, InstructionMissing, InstructionsConflict,
         InstructionTooLong, SpeakerWithoutVoice, TextBlocked, JobTooLong, DailyCharactersReached, StorageFull,
-        NotOffered, FormatUnknown, SampleRateNotSupported, and the refusals of tts.text. Nothing was changed then.
+        NotOffered, FormatUnknown, SampleRateNotSupported, TooManyCharactersPriced, and the refusals of tts.text.
+        Nothing was changed then.
     """
     if workspace.suspended_at is not None:
         raise WorkspaceSuspended
@@ -150,8 +153,12 @@ def quote_request(
 
     Raises:
         VoiceNotFound, NotOffered, PronunciationVersionUnknown, PronunciationTooLong, ModeNotSupported,
-        FreeInstructionNotSupported, InstructionsConflict, InstructionTooLong, and the refusals of tts.text.
+        FreeInstructionNotSupported, InstructionsConflict, InstructionTooLong, TooManyCharactersPriced, and the refusals
+        of tts.text.
     """
+    # What is longer is refused by its length, and looked at no further.
+    looked_at = min(len(request.text), max_job_characters(request.job_class))
+    count_priced(workspace_id=workspace.pk, characters=looked_at)
     instruction_text = clean_free_instruction(request.instruction_text)
     check_wording(mode=PLAIN, instruction=request.instruction, instruction_text=instruction_text)
     priced = quote(
