@@ -54,9 +54,5 @@ class Migration(migrations.Migration):
             name='chapters',
             field=models.JSONField(db_default=[], default=list),
         ),
-        migrations.AddIndex(
-            model_name='segment',
-            index=models.Index(condition=models.Q(('voice__isnull', False)), fields=['voice'], name='segment_by_voice'),
-        ),
         migrations.RunSQL(CLAIM, BEFORE),
     ]

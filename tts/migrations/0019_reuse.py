@@ -60,12 +60,4 @@ class Migration(migrations.Migration):
             name='revision_of',
             field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='revisions', to='tts.synthesisjob'),
         ),
-        migrations.AddIndex(
-            model_name='segment',
-            index=models.Index(condition=models.Q(('state', 'succeeded'), models.Q(('spoken_by', ''), _negated=True)), fields=['workspace', 'phrase'], name='segment_phrase'),
-        ),
-        migrations.AddIndex(
-            model_name='synthesisjob',
-            index=models.Index(condition=models.Q(('revision_of__isnull', False)), fields=['revision_of'], name='job_revisions'),
-        ),
     ]
