@@ -67,7 +67,7 @@ class MoneyRoleNeeded(DomainError):
 class KeyNameInvalid(DomainError):
     code = "key_name_invalid"
     field = "name"
-    message = _("Give the key a name of 1 to %(maximum)d characters, so that you recognise it later.")
+    message = _("Give the key a name of 1 to %(maximum)s characters, so that you recognise it later.")
 
 
 class KeyExpiryInvalid(DomainError):
@@ -81,7 +81,7 @@ class KeyExpiryInvalid(DomainError):
 class TooManyApiKeys(DomainError):
     code = "too_many_api_keys"
     status = 409
-    message = _("This workspace has %(maximum)d keys already. Revoke one that you do not need.")
+    message = _("This workspace has %(maximum)s keys already. Revoke one that you do not need.")
 
 
 class CsrfFailed(DomainError):
@@ -117,13 +117,13 @@ class WebhookEventsInvalid(DomainError):
 class WebhookDescriptionInvalid(DomainError):
     code = "webhook_description_invalid"
     field = "description"
-    message = _("A description has at most %(maximum)d characters, all of them printable.")
+    message = _("A description has at most %(maximum)s characters, all of them printable.")
 
 
 class TooManyWebhookEndpoints(DomainError):
     code = "too_many_webhook_endpoints"
     status = 409
-    message = _("This workspace has %(maximum)d endpoints already. Delete one that you do not need.")
+    message = _("This workspace has %(maximum)s endpoints already. Delete one that you do not need.")
 
 
 class WebhookEndpointOff(DomainError):
@@ -142,12 +142,12 @@ class WebhookResentTooOften(DomainError):
     code = "webhook_resent_too_often"
     status = 409
     message = _(
-        "This delivery was sent %(maximum)d times and is not sent again. Read its body over the API instead."
+        "This delivery was sent %(maximum)s times and is not sent again. Read its body over the API instead."
     )
 
 
 class WebhookTestTooSoon(DomainError):
     code = "webhook_test_too_soon"
     status = 429
-    message = _("This endpoint was tested %(maximum)d times in the last minute. Wait a moment.")
+    message = _("This endpoint was tested %(maximum)s times in the last minute. Wait a moment.")
     retry_after_s = 60

@@ -6,8 +6,10 @@ import uuid
 from typing import Any, Final
 
 from django import forms
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from portal.lib.display import count_text
 from tts.audio.formats import DEFAULT_FORMAT, FORMAT_CHOICES
 from tts.languages import LANGUAGES
 from tts.services.instructions import INSTRUCT, PLAIN
@@ -18,6 +20,11 @@ from tts.text.instructions import INSTRUCTIONS, MAX_FREE_CHARACTERS
 MIN_SPEED: Final = 0.5
 MAX_SPEED: Final = 2.0
 MAX_SEED: Final = 2**31 - 1
+# The framework's own words leave the thousands together.
+_SEED_BOUNDS: Final = format_lazy(
+    _("A seed is a whole number from 0 to {limit}."), limit=count_text(MAX_SEED)
+)
+SEED_ERRORS: Final = dict.fromkeys(("min_value", "max_value"), _SEED_BOUNDS)
 MAX_SEARCH_CHARACTERS: Final = 200
 
 
@@ -82,6 +89,7 @@ class RequestForm(forms.Form):
         label=_("Seed"),
         min_value=0,
         max_value=MAX_SEED,
+        error_messages=SEED_ERRORS,
         required=False,
         help_text=_("The same seed speaks the same text in the same way. Empty: a new one each time."),
     )

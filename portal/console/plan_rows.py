@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import Workspace
 from billing.models import Plan, PlanVersion, Subscription
 from billing.selectors.plans import newest_version
-from portal.lib.display import bytes_text, money_exact
+from portal.lib.display import bytes_text, count_text, money_exact
 from portal.lib.errors import NotFound
 
 # The limits in the order of the pages; None is the platform's own.
@@ -43,7 +43,7 @@ def term_text(name: str, version: PlanVersion) -> str:
         return gettext("the platform’s")
     if name == "monthly_fee_micros":
         return money_exact(value, version.currency)
-    return bytes_text(value) if name == "storage_bytes" else f"{value:,}"
+    return bytes_text(value) if name == "storage_bytes" else count_text(value)
 
 
 def find_plan(code: str) -> Plan:

@@ -27,6 +27,14 @@ NO_BREAK_SPACE = "\u00a0"
 LANGUAGE_NAMES = {"zh-hans": "简体中文", "en": "English"}
 
 
+def count_text(number: int) -> str:
+    """`950`, `200,000`: a whole number with its thousands set apart.
+
+    Chinese and English write it alike. Django's own figures for zh-hans are not asked: they set apart ten thousands.
+    """
+    return f"{number:,}"
+
+
 def currency_sign(currency: str) -> str:
     """What stands before an amount, e.g. `¥`; the code and a space for a currency without a sign here."""
     signs = _SIGNS.get(currency)
@@ -97,7 +105,7 @@ def minutes_text(duration_ms: int) -> str:
     minutes = duration_ms // MS_PER_MINUTE
     if minutes < 1:
         return gettext("less than a minute")
-    return ngettext("%(count)s minute", "%(count)s minutes", minutes) % {"count": f"{minutes:,}"}
+    return ngettext("%(count)s minute", "%(count)s minutes", minutes) % {"count": count_text(minutes)}
 
 
 def wait_text(duration_ms: int) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+
+from portal.lib.display import count_text
 
 
 class DomainError(Exception):
     """A refusal or a failure with a stable code, an HTTP status and a message for people.
 
     Subclasses set `code`, `status` and `message`. `message` is a lazily translated text with
-    `%(name)s` places, filled from the keyword arguments; it says what happened and what to do, and
-    holds nothing secret. `retry_after_s` becomes the Retry-After header. `field` names the input at fault.
+    `%(name)s` places, filled from the keyword arguments, whole numbers with their thousands set apart; it says
+    what happened and what to do, and holds nothing secret. `retry_after_s` becomes the Retry-After header.
+    `field` names the input at fault.
     """
 
     code: ClassVar[str] = "error"
@@ -37,7 +41,21 @@ class DomainError(Exception):
     def text(self) -> str:
         """The message in the language that is active now."""
         message = str(self.message)
-        return message % self.params if self.params else message
+        return message % _readable(self.params) if self.params else message
+
+
+class _Count(int):
+    """A whole number that stands in a message as people read it: 200,000 and not 200000."""
+
+    def __str__(self) -> str:
+        return count_text(int(self))
+
+
+def _readable(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _Count(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        for name, value in params.items()
+    }
 
 
 class NotFound(DomainError):

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from billing.models import PlanVersion
-from portal.lib.display import bytes_text, money_exact
+from portal.lib.display import bytes_text, count_text, money_exact
 
 # With the setting that is in force where a plan says nothing of its own.
 LIMITS: Final[dict[str, tuple[str | Promise, str]]] = {
@@ -74,7 +74,7 @@ def _fee(version: PlanVersion) -> str:
 def _included(version: PlanVersion) -> str:
     if not version.included_gpu_seconds:
         return _("none")
-    return _("%(seconds)s s") % {"seconds": f"{version.included_gpu_seconds:,}"}
+    return _("%(seconds)s s") % {"seconds": count_text(version.included_gpu_seconds)}
 
 
 def _limit(version: PlanVersion, name: str, setting: str) -> str:
@@ -83,4 +83,4 @@ def _limit(version: PlanVersion, name: str, setting: str) -> str:
         own = settings.VOICEPOOL.get(setting) if setting else None
     if own is None:
         return ""
-    return bytes_text(own) if name == "storage_bytes" else f"{own:,}"
+    return bytes_text(own) if name == "storage_bytes" else count_text(own)

@@ -158,7 +158,7 @@ def filesize(size_bytes: int | None) -> str:
 @register.filter
 def count(number: int | None) -> str:
     """A whole number with thousands set apart."""
-    return "" if number is None else f"{number:,}"
+    return "" if number is None else display.count_text(number)
 
 
 def _time_element(moment_at: datetime | None, formats: dict[str, str], kind: str) -> SafeString | str:

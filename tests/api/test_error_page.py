@@ -7,6 +7,8 @@ import re
 import pytest
 from django.test import Client
 
+from portal.error_codes import documented_errors
+from portal.lib.errors import DomainError
 from tests.api.contract import openapi
 
 
@@ -32,3 +34,15 @@ def test_every_code_of_the_api_is_explained_where_its_type_leads() -> None:
     } <= codes
     page = Client().get("/docs/errors").content.decode()
     assert sorted(code for code in codes if f'id="{code}"' not in page) == []
+
+
+def test_no_message_writes_a_number_past_the_one_place_that_sets_its_thousands_apart() -> None:
+    # All of them are loaded by then: "%d" would write 200000.
+    assert documented_errors()
+    classes, found = [DomainError], []
+    while classes:
+        error = classes.pop()
+        classes += error.__subclasses__()
+        if re.search(r"%\(\w+\)\d*d", str(error.message)):
+            found.append(error.__name__)
+    assert found == []

@@ -132,6 +132,13 @@ def test_all_inputs_at_fault_are_named_at_once(alice_api: Api) -> None:
     }
 
 
+def test_the_bounds_of_a_seed_are_written_as_people_read_them(alice_api: Api) -> None:
+    for seed in (-1, 2**31):
+        problem = assert_problem(alice_api.send("POST", JOBS, {"seed": seed}), 400, "invalid_input")
+        told = {row["field"]: row["detail"] for row in problem["errors"]}
+        assert told["seed"] == "A seed is a whole number from 0 to 2,147,483,647."
+
+
 @pytest.mark.parametrize(
     "content_type", ["text/plain", "application/x-www-form-urlencoded", "application/xml", "x"]
 )

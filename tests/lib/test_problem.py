@@ -82,6 +82,19 @@ def test_messages_are_in_the_language_of_the_request() -> None:
         assert error.text() == "This is not valid: x"
 
 
+def test_whole_numbers_in_a_message_have_their_thousands_set_apart_and_stay_numbers_beside_it() -> None:
+    error = Paused(reason=200_000)
+    assert error.text() == "Wait for 200,000."
+    assert error.params == {"reason": 200_000}
+    assert [Paused(reason=other).text() for other in (999, -1_000, 1234.5, True, "2000")] == [
+        "Wait for 999.",
+        "Wait for -1,000.",
+        "Wait for 1234.5.",
+        "Wait for True.",
+        "Wait for 2000.",
+    ]
+
+
 def test_an_error_shows_no_message_of_its_own_to_a_log() -> None:
     assert str(InvalidInput(reason="what a customer typed")) == "invalid_input"
 

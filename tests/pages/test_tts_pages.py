@@ -82,7 +82,7 @@ def test_the_same_form_with_another_text_is_another_job(alice_client: Client, al
         ("", "Write the text"),
         ("   \n", "There is no text"),
         ("!!! …", "no letters and no digits"),
-        ("x" * 5001, "5000 are allowed"),
+        ("x" * 5001, "5,001 characters; 5,000 are allowed"),
     ],
     ids=["empty", "spaces", "punctuation", "too-long"],
 )

@@ -28,7 +28,7 @@ from tts.audio.formats import (
     SAMPLE_RATES_HZ,
 )
 from tts.audio.limits import BEST_CLIP_SECONDS, MAX_CLIP_SECONDS, MAX_UPLOAD_BYTES, MIN_CLIP_SECONDS
-from tts.forms import MAX_SEARCH_CHARACTERS, MAX_SEED, MAX_SPEED, MIN_SPEED
+from tts.forms import MAX_SEARCH_CHARACTERS, MAX_SEED, MAX_SPEED, MIN_SPEED, SEED_ERRORS
 from tts.languages import LANGUAGES
 from tts.models import VoiceKind
 from tts.services.instructions import INSTRUCT, PLAIN
@@ -123,6 +123,7 @@ class NewQuoteSerializer(StrictSerializer):
         default=None,
         min_value=0,
         max_value=MAX_SEED,
+        error_messages=SEED_ERRORS,
         help_text="The same text, voice, settings and seed sound the same; what your workspace has had spoken so "
         "before is used again and costs nothing. Without one, one is drawn.",
     )
@@ -170,6 +171,7 @@ class SegmentEditSerializer(StrictSerializer):
         default=None,
         min_value=0,
         max_value=MAX_SEED,
+        error_messages=SEED_ERRORS,
         help_text="Null or left out: a changed text is said with the seed it had, the same text with another one.",
     )
 

@@ -46,14 +46,14 @@ class ClipRejected(DomainError):
 
 class ClipEmpty(ClipRejected):
     code = "clip_empty"
-    message = _("The file is empty. Upload a recording of %(best_from_s)d to %(best_to_s)d seconds.")
+    message = _("The file is empty. Upload a recording of %(best_from_s)s to %(best_to_s)s seconds.")
 
 
 class ClipTooLarge(ClipRejected):
     code = "clip_too_large"
     status = 413
     message = _(
-        "The file is larger than %(maximum_mib)d MiB. Upload only the %(best_from_s)d to %(best_to_s)d "
+        "The file is larger than %(maximum_mib)s MiB. Upload only the %(best_from_s)s to %(best_to_s)s "
         "seconds that you need."
     )
 
@@ -83,8 +83,8 @@ class ClipFormatNotSupported(ClipRejected):
 class ClipTooShort(ClipRejected):
     code = "clip_too_short"
     message = _(
-        "The clip lasts %(duration_s).1f seconds; at least %(minimum_s)d are needed. "
-        "Record %(best_from_s)d to %(best_to_s)d seconds of speech."
+        "The clip lasts %(duration_s).1f seconds; at least %(minimum_s)s are needed. "
+        "Record %(best_from_s)s to %(best_to_s)s seconds of speech."
     )
 
     def __init__(self, *, duration_s: float, **params: Any) -> None:
@@ -95,7 +95,7 @@ class ClipTooShort(ClipRejected):
 class ClipTooLong(ClipRejected):
     code = "clip_too_long"
     message = _(
-        "The clip is longer than %(maximum_s)d seconds. Cut it to the best %(best_from_s)d to %(best_to_s)d "
+        "The clip is longer than %(maximum_s)s seconds. Cut it to the best %(best_from_s)s to %(best_to_s)s "
         "seconds: "
         "one person, whole sentences, no music."
     )
@@ -104,7 +104,7 @@ class ClipTooLong(ClipRejected):
 class ClipTooManyChannels(ClipRejected):
     code = "clip_too_many_channels"
     message = _(
-        "The clip has %(channel_count)d channels; up to %(maximum_channels)d can be read. Save it as mono "
+        "The clip has %(channel_count)s channels; up to %(maximum_channels)s can be read. Save it as mono "
         "or stereo."
     )
 
@@ -112,7 +112,7 @@ class ClipTooManyChannels(ClipRejected):
 class ClipSampleRateNotSupported(ClipRejected):
     code = "clip_sample_rate_not_supported"
     message = _(
-        "The clip has %(sample_rate_hz)d samples per second. Between %(minimum_khz)d and %(maximum_khz)d "
+        "The clip has %(sample_rate_hz)s samples per second. Between %(minimum_khz)s and %(maximum_khz)s "
         "kHz can be "
         "read; 24 kHz or more sounds best."
     )
@@ -129,8 +129,8 @@ class ClipSilent(ClipRejected):
 class ClipHasNoSpeech(ClipRejected):
     code = "clip_no_speech"
     message = _(
-        "No speech was found in this clip. Record one person who speaks for %(best_from_s)d to "
-        "%(best_to_s)d seconds."
+        "No speech was found in this clip. Record one person who speaks for %(best_from_s)s to "
+        "%(best_to_s)s seconds."
     )
 
 
@@ -138,7 +138,7 @@ class ClipTooComplex(ClipRejected):
     code = "clip_too_complex"
     message = _(
         "Reading this file would take too much time or memory. "
-        "Save %(best_from_s)d to %(best_to_s)d seconds of it as an ordinary WAV or MP3 file and upload that."
+        "Save %(best_from_s)s to %(best_to_s)s seconds of it as an ordinary WAV or MP3 file and upload that."
     )
 
 

@@ -40,7 +40,7 @@ class DocumentTooLarge(DocumentRefused):
     code = "document_too_large"
     status = 413
     message = _(
-        "The file is larger than %(maximum_mib)d MiB. Remove its pictures or divide it, and upload it again."
+        "The file is larger than %(maximum_mib)s MiB. Remove its pictures or divide it, and upload it again."
     )
 
     def __init__(self, **params: Any) -> None:
