@@ -70,9 +70,19 @@ def test_what_is_not_read_is_refused_with_its_code_and_changes_nothing(
     problem = assert_problem(alice_api.post(DOCUMENTS, form(content)), status, code, field="file")
     assert "secret" not in str(problem)
     if code == "document_too_long":
-        assert "2000499" in problem["detail"]
+        assert "2,000,499" in problem["detail"]
     after = rows_but_for(charlie, charlie_workspace)
     # The key's last use is written with every request.
+    assert {name for name in after if after[name] != before[name]} <= {"accounts.ApiKey"}
+
+
+def test_a_text_that_is_called_a_document_of_word_is_a_damaged_one(
+    alice_api: Api, charlie: User, charlie_workspace: Workspace
+) -> None:
+    before = rows_but_for(charlie, charlie_workspace)
+    file = SimpleUploadedFile("report.docx", b"Please sign in to download this file.")
+    assert_problem(alice_api.post(DOCUMENTS, {"file": file}), 400, "document_unreadable", field="file")
+    after = rows_but_for(charlie, charlie_workspace)
     assert {name for name in after if after[name] != before[name]} <= {"accounts.ApiKey"}
 
 

@@ -21,6 +21,9 @@ from tts.documents.blocks import Document
 from tts.documents.errors import (
     REFUSAL_BY_CODE,
     DocumentEmpty,
+    DocumentEncrypted,
+    DocumentFormatNotSupported,
+    DocumentHasNoText,
     DocumentRefused,
     DocumentsNotRead,
     DocumentTooComplex,
@@ -34,12 +37,12 @@ from tts.documents.refusal import Reason
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def opened(content: bytes) -> Document:
+def opened(content: bytes, name: str = "document") -> Document:
     with tempfile.TemporaryFile() as file:
         file.write(content)
         file.flush()
         file.seek(0)
-        return intake.open_document(file, size_bytes=len(content))
+        return intake.open_document(file, size_bytes=len(content), name=name)
 
 
 def test_every_kind_is_read_by_the_locked_in_child():
@@ -106,9 +109,36 @@ def test_a_refusal_of_the_child_comes_back_with_its_code(content: bytes, refusal
         opened(content)
 
 
+@pytest.mark.parametrize("name", ["book.docx", "BOOK.DOCX", "书.epub"])
+def test_the_remains_of_an_archive_are_damaged_and_no_text(name: str):
+    whole = docx(paragraph("你好。"))
+    for remains in (
+        b"Error 502: try again later.",
+        b"# Title\nWords.",
+        whole[4:],
+        b"\xff\xfe\xff\x00\x81" * 40,
+    ):
+        with pytest.raises(DocumentUnreadable):
+            opened(remains, name)
+
+
+def test_a_name_takes_nothing_from_what_the_content_says():
+    # A book under another program's name, a text under any, and more exact refusals.
+    assert opened(epub(["<p>你好。</p>"]), "book.docx").chapters[0].body == "你好。"
+    assert opened(docx(paragraph("你好。")), "book.txt").chapters[0].body == "你好。"
+    assert opened("你好。".encode(), "docx").chapters[0].body == "你好。"
+    for content, refusal in (
+        (b"%PDF-1.7", DocumentFormatNotSupported),
+        (docx(""), DocumentHasNoText),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"), DocumentEncrypted),
+    ):
+        with pytest.raises(refusal):
+            opened(content, "book.docx")
+
+
 def test_a_file_that_is_too_large_is_not_looked_at():
     with pytest.raises(DocumentTooLarge):
-        intake.open_document(io.BytesIO(), size_bytes=MAX_UPLOAD_BYTES + 1)
+        intake.open_document(io.BytesIO(), size_bytes=MAX_UPLOAD_BYTES + 1, name="")
 
 
 def answer(content: bytes = b"", *, ready: bool = True, exit_status: int | None = 0) -> ChildAnswer:
@@ -137,7 +167,7 @@ def test_the_parent_believes_nothing_that_the_child_might_say(
     # The child is the one that was taken over: what it says is made up here.
     monkeypatch.setattr(intake, "ask_child", lambda *args, **named: ended)
     with pytest.raises(error):
-        intake.open_document(io.BytesIO(b"x"), size_bytes=1)
+        intake.open_document(io.BytesIO(b"x"), size_bytes=1, name="")
 
 
 def test_nothing_of_a_document_is_logged(caplog: pytest.LogCaptureFixture):

@@ -28,7 +28,7 @@ def _patience(settings: LazySettings) -> None:
 
 
 def upload(content: bytes) -> dict[str, object]:
-    return {"document": SimpleUploadedFile("secret-name.epub", content)}
+    return {"document": SimpleUploadedFile("secret-name", content)}
 
 
 def texts_of(page: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from tts.documents.blocks import Chapter, Document
 from tts.documents.errors import (
     REFUSAL_BY_CODE,
     DocumentEmpty,
+    DocumentEncodingUnknown,
     DocumentsNotRead,
     DocumentTooComplex,
     DocumentTooLarge,
@@ -28,11 +29,15 @@ from tts.documents.limits import (
 
 logger = logging.getLogger(__name__)
 
+_ARCHIVE_NAMES: Final = (".docx", ".epub")
 _CHILD_MODULE: Final = "tts.documents.reading_child"
 
 
-def open_document(upload: IO[bytes], *, size_bytes: int) -> Document:
+def open_document(upload: IO[bytes], *, size_bytes: int, name: str) -> Document:
     """Return the chapters of an open file on a disk. Takes about a second; nothing of it is kept or logged.
+
+    What kind it is is told by its content. `name`, what it was called, only tells the remains of an archive from a
+    text.
 
     Raises:
         DocumentRefused: one of its subclasses, each with a stable code.
@@ -46,19 +51,19 @@ def open_document(upload: IO[bytes], *, size_bytes: int) -> Document:
         _CHILD_MODULE, upload, wall_seconds=CHILD_WALL_SECONDS, output_bytes=CHILD_MAX_OUTPUT_BYTES
     )
     if answer.is_whole:
-        return _read_answer(answer.content)
+        return _read_answer(answer.content, is_text_expected=not name.lower().endswith(_ARCHIVE_NAMES))
     logger.warning("document_reading_failed", extra=answer.log_facts)
     if not answer.ready:
         raise DocumentsNotRead
     raise DocumentTooComplex if answer.ran_out else DocumentUnreadable
 
 
-def _read_answer(content: bytes) -> Document:
+def _read_answer(content: bytes, *, is_text_expected: bool) -> Document:
     """Turn the child's answer into a document. A child that was taken over may write anything: all is checked."""
     try:
         said: dict[str, Any] = json.loads(content)
         if "code" in said:
-            _refuse(said)
+            _refuse(said, is_text_expected=is_text_expected)
         document = Document(
             title=_text(said["title"], MAX_DOCUMENT_TITLE_CHARACTERS),
             encoding=_text(said["encoding"], 20),
@@ -76,12 +81,18 @@ def _read_answer(content: bytes) -> Document:
     # A line end for each paragraph is on top of what the readers count.
     if not 0 < len(document.chapters) <= MAX_CHAPTERS or characters > 2 * MAX_DOCUMENT_CHARACTERS:
         raise DocumentUnreadable
+    # Only plain texts have an encoding: this one is no archive at all, and what is left of it is no text to be spoken.
+    if document.encoding and not is_text_expected:
+        logger.info("document_refused", extra={"code": DocumentUnreadable.code, "reader_error": ""})
+        raise DocumentUnreadable
     logger.info("document_read", extra={"chapters": len(document.chapters), "characters": characters})
     return document
 
 
-def _refuse(said: dict[str, Any]) -> None:
+def _refuse(said: dict[str, Any], *, is_text_expected: bool) -> None:
     refusal = REFUSAL_BY_CODE[said["code"]]
+    if refusal is DocumentEncodingUnknown and not is_text_expected:
+        refusal = DocumentUnreadable
     logger.info(
         "document_refused", extra={"code": refusal.code, "reader_error": str(said.get("error", ""))[:64]}
     )

@@ -32,4 +32,4 @@ def read_document(*, workspace: Workspace, upload: UploadedFile[bytes]) -> Docum
             copy.write(chunk)
         copy.flush()
         copy.seek(0)
-        return open_document(copy, size_bytes=size_bytes)
+        return open_document(copy, size_bytes=size_bytes, name=upload.name or "")
