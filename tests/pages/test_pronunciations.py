@@ -12,6 +12,7 @@ from django.urls import reverse
 from accounts.models import User, Workspace
 from tests.cast import client_of
 from tests.factories import make_job
+from tests.pages.reading import text_of
 from tts.models import PronunciationVersion, Voice
 from tts.selectors.pronunciations import entries_of, newest_version
 from tts.services.pronunciations import save_pronunciations
@@ -28,6 +29,11 @@ def save(client: Client, word: str, replacement: str, version: int, before: str 
 
 def words(workspace: Workspace) -> list[tuple[str, str]]:
     return [(entry.word, entry.replacement) for entry in entries_of(newest_version(workspace))]
+
+
+def said_in(answer: object) -> str:
+    """The page's text, without the space that a tag leaves before a colon."""
+    return text_of(answer).replace(" :", ":")
 
 
 def test_entries_are_added_changed_removed_and_brought_back(
@@ -113,6 +119,48 @@ def test_what_is_no_table_changes_nothing(
     assert answer.status_code == 400
     assert "Nothing was changed." in answer.content.decode()
     assert words(alice_workspace) == [("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        # The header, empty lines and cells of several lines are lines of the file too.
+        (b'word,replacement\n\n"two\nlines",b\nc,[hoa4]\nd,e\n', ["Line 5: c: [hoa4]"]),
+        (b"a,b\r\nc,d\r\na,e\r\n", ["Line 3: a: a – this word is there twice"]),
+        (b"a,b\rc,\r,d\r", ["Line 2: c:", "Line 3:"]),
+        (b"a,b\n\none column\n", ["Line 3: This is no table"]),
+        (b'a,b\nc,"' + b"x" * 200_000 + b'"\n', ["Line 2: This is no table"]),
+    ],
+    ids=["annotation", "twice", "old-line-ends", "one-column", "endless-cell"],
+)
+def test_a_fault_names_the_line_of_the_file(
+    content: bytes, told: list[str], alice_client: Client, alice_workspace: Workspace
+) -> None:
+    save(alice_client, "before", "b", 0)
+    answer = alice_client.post(reverse("pronunciation_import"), table(content))
+    assert answer.status_code == 400
+    shown = said_in(answer)
+    assert [one for one in told if one not in shown] == []
+    assert words(alice_workspace) == [("before", "b")]
+    chinese = alice_client.post(
+        reverse("pronunciation_import"), table(content), headers={"Accept-Language": "zh-hans"}
+    )
+    line = told[0].split(" ")[1].strip(":")
+    assert f"第 {line} 行" in text_of(chinese)
+
+
+def test_of_many_faults_ten_are_shown_and_the_others_counted(alice_client: Client) -> None:
+    content = "".join(f"w{number},[hoa4]\n" for number in range(13)).encode()
+    shown = said_in(alice_client.post(reverse("pronunciation_import"), table(content, version=0)))
+    assert "Line 10: w9:" in shown
+    assert "Line 11:" not in shown
+    assert "3 more entries are at fault." in shown
+    # What is typed came from no file.
+    typed = alice_client.post(
+        reverse("pronunciation_save"), {"word": "a", "replacement": "[hoa4]", "version": 0}
+    )
+    assert "a: [hoa4]" in said_in(typed)
+    assert "Line " not in said_in(typed)
 
 
 def test_a_word_is_heard_in_the_studio_without_standing_in_an_address(

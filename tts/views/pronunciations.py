@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -17,10 +16,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User, Workspace
 from accounts.tenancy import require_workspace
-from portal.lib.csv_export import FORMULA_STARTS, csv_response
+from portal.lib.csv_export import csv_response
 from portal.lib.errors import DomainError
-from tts.documents.encodings import decode
-from tts.documents.refusal import Refused
 from tts.models import PronunciationVersion
 from tts.selectors.pronunciations import (
     Change,
@@ -37,10 +34,9 @@ from tts.text.pronunciation import (
     MAX_WORD_CHARACTERS,
     Entry,
 )
+from tts.views.pronunciation_tables import read_table
 from tts.views.text_faults import TextFault, text_fault
 
-# A table of a thousand entries at their longest is below it.
-_MAX_TABLE_BYTES: Final = 2 * 1024 * 1024
 # So many versions are shown with what they changed.
 _VERSIONS_SHOWN: Final = 20
 
@@ -52,6 +48,15 @@ class VersionRow:
     version: PronunciationVersion
     change: Change
     is_newest: bool
+
+
+@dataclass(frozen=True)
+class ShownFault:
+    """An entry at fault with the place in it; `line` of the file that it came from, 0 where it was typed."""
+
+    line: int
+    word: str
+    fault: TextFault
 
 
 @login_required
@@ -125,43 +130,17 @@ def pronunciation_import(request: HttpRequest) -> HttpResponse:
     """Take entries from a CSV file: added to those that are there, or in their place."""
     workspace = require_workspace(request)
     table = request.FILES.get("table")
-    imported = _read_table(table) if isinstance(table, UploadedFile) else None
-    if not imported:
-        problem = _("This is no table with two columns, a word and what is said for it. Save it as CSV.")
-        return _page(request, workspace, problem=problem, status=400)
-    entries = imported
+    if not isinstance(table, UploadedFile):
+        return _page(request, workspace, problem=_("Choose a file first."), status=400)
+    imported = read_table(table)
+    if imported.problem:
+        return _page(request, workspace, problem=imported.problem, status=400)
+    entries = imported.entries
     if request.POST.get("how") != "replace":
-        words = {entry.word for entry in imported}
-        entries = [
-            *imported,
-            *(one for one in entries_of(newest_version(workspace)) if one.word not in words),
-        ]
-    return _save(request, workspace, entries, done=_("The table is taken over."))
-
-
-def _read_table(table: UploadedFile[bytes]) -> list[Entry] | None:
-    """The entries of a CSV file, by commas, semicolons or tabs; None where it is none."""
-    if not table.size or table.size > _MAX_TABLE_BYTES:
-        return None
-    try:
-        text, _encoding = decode(table.read())
-        first = text.partition("\n")[0]
-        delimiter = max(",;\t", key=first.count)
-        rows = [
-            row for row in csv.reader(io.StringIO(text.lstrip("\ufeff")), delimiter=delimiter) if any(row)
-        ]
-    except (Refused, csv.Error):
-        return None
-    if rows and [cell.strip().lower() for cell in rows[0][:2]] == ["word", "replacement"]:
-        rows = rows[1:]
-    if any(len(row) < 2 for row in rows):
-        return None
-    return [Entry(_unguarded(row[0]), _unguarded(row[1])) for row in rows]
-
-
-def _unguarded(cell: str) -> str:
-    """A cell without the sign that our export puts before what a spreadsheet would take for a formula."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
+        words = {entry.word for entry in entries}
+        entries = [*entries, *(one for one in entries_of(newest_version(workspace)) if one.word not in words)]
+    done = _("The table is taken over.")
+    return _save(request, workspace, entries, done=done, lines=imported.lines)
 
 
 def _expected(request: HttpRequest) -> int:
@@ -171,8 +150,15 @@ def _expected(request: HttpRequest) -> int:
 
 
 def _save(
-    request: HttpRequest, workspace: Workspace, entries: list[Entry], *, done: str, given: Entry | None = None
+    request: HttpRequest,
+    workspace: Workspace,
+    entries: list[Entry],
+    *,
+    done: str,
+    given: Entry | None = None,
+    lines: Sequence[int] = (),
 ) -> HttpResponse:
+    """`lines`: of the file that the first entries came from."""
     try:
         save_pronunciations(
             workspace=workspace,
@@ -182,18 +168,20 @@ def _save(
         )
     except DomainError as error:
         # Shown above the table, which keeps what was typed.
-        return _page(request, workspace, error=error, given=given, tried=entries, status=error.status)
+        faults = _faults(error, entries, lines)
+        return _page(request, workspace, error=error, faults=faults, given=given, status=error.status)
     messages.success(request, done)
     return redirect("pronunciations")
 
 
-def _faults(error: DomainError | None, tried: list[Entry]) -> list[tuple[Entry, TextFault]]:
-    """Each entry at fault with the place in it."""
+def _faults(error: DomainError, tried: list[Entry], lines: Sequence[int]) -> list[ShownFault]:
     found = []
-    for mistake in error.details().get("mistakes", []) if error else []:
-        entry = tried[mistake["index"]]
+    for mistake in error.details().get("mistakes", []):
+        place = mistake["index"]
+        entry = tried[place]
         text = entry.word if mistake["side"] == "word" else entry.replacement
-        found.append((entry, text_fault(mistake, text)))
+        line = lines[place] if place < len(lines) else 0
+        found.append(ShownFault(line, entry.word, text_fault(mistake, text)))
     return found
 
 
@@ -218,8 +206,8 @@ def _page(
     shown: PronunciationVersion | None = None,
     error: DomainError | None = None,
     problem: str = "",
+    faults: Sequence[ShownFault] = (),
     given: Entry | None = None,
-    tried: list[Entry] | None = None,
     status: int = 200,
 ) -> HttpResponse:
     newest = newest_version(workspace)
@@ -232,7 +220,7 @@ def _page(
         "versions": _versions(workspace),
         "error": error,
         "problem": problem,
-        "faults": _faults(error, tried or []),
+        "faults": faults,
         "given": given,
         "limits": {
             "entries": MAX_ENTRIES,
