@@ -41,4 +41,7 @@ def test_mistakes_are_marked_where_they_stand(alice_client: Client, alices_voice
     assert "<code>[laughter]</code>" in page
     escaped = answer(alice_client, alices_voice, "<strong>x")
     assert "<mark>&lt;strong&gt;</mark>" in escaped
+    # What is missing is said once, with its place; an arrow would put it where the other tag is.
+    assert "this tag is not closed; write &lt;/strong&gt; behind the words" in escaped
+    assert "<code>" not in escaped
     assert not SynthesisJob.objects.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.utils.translation import override
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,13 +20,79 @@ def test_a_mistake_is_refused_with_its_place_in_what_was_sent():
     with pytest.raises(AnnotationInvalid) as caught:
         clean_text("🎉她[hoa4]奇，[laugher]。")
     assert str(caught.value.text()) == (
-        "Characters 3 to 8 of the text: this is no Mandarin syllable with a tone, such as [hào], [hao4] or [h][ào]. "
-        "Did you mean [hao4]?"
+        "Characters 3 to 8 of the text: this is no Mandarin syllable with a tone; write pinyin with its tone, such as "
+        "[hào], [hao4] or [h][ào]. Did you mean [hao4]? To have it read as it stands, write a backslash before each "
+        "bracket."
     )
     first, second = caught.value.details()["mistakes"]
     assert (first["problem"], first["start"], first["end"], first["suggestion"]) == ("pinyin", 2, 8, "[hao4]")
     assert (second["problem"], second["start"], second["end"]) == ("sound", 10, 19)
     assert "[laughter]" in second["allowed"]
+
+
+SYLLABLE = "write pinyin with its tone, such as [hào], [hao4] or [h][ào]"
+READ_AS_IT_STANDS = " To have it read as it stands, write a backslash before each bracket."
+
+
+@pytest.mark.parametrize(
+    ("text", "advice", "chinese", "followed"),
+    [
+        (
+            "你[h][xǎ]吗",
+            f"{SYLLABLE}. Did you mean [h][ǎ]?{READ_AS_IT_STANDS}",
+            "请写出带声调的拼音",
+            ["你[h][ǎo]吗", r"你\[h]\[xǎ]吗"],
+        ),
+        ("say [R][IH9] it", "write one in each bracket", "每个方括号里写一个音素", ["say [R][IH1] it"]),
+        ("好[laugher]的", "[breath] [clucking]", "[breath] [clucking]", ["好[breath]的", r"好\[laugher]的"]),
+        ("好[pause 11s]的", "such as [pause 1.5s]", "例如 [pause 1.5s]", ["好[pause 6s][pause 5s]的"]),
+        (
+            "<stron>好</stron>的",
+            "or remove it: <laughter> <strong>.",
+            "请删去，或改为下列之一：<laughter> <strong>",
+            ["<strong>好</strong>的", "好的"],
+        ),
+        (
+            "<strong>好的",
+            "write </strong> behind the words",
+            "之后写上 </strong>",
+            ["<strong>好</strong>的", "好的"],
+        ),
+        (
+            "好</laughter>的",
+            "write <laughter> before the words",
+            "之前写上 <laughter>",
+            ["<laughter>好</laughter>的"],
+        ),
+        (
+            "好<strong></strong>的",
+            "write words between them, or remove both.",
+            "把两个都删去",
+            ["好<strong>的</strong>"],
+        ),
+        (
+            "[IH1]" * 25 + " so",
+            "put spaces between words.",
+            "在单词之间加空格",
+            [("[IH1]" * 12 + " ") * 2 + "so"],
+        ),
+    ],
+)
+def test_a_refusal_says_what_to_do_and_what_it_says_helps(
+    text: str, advice: str, chinese: str, followed: list[str]
+):
+    with pytest.raises(AnnotationInvalid) as caught:
+        clean_text(text)
+    with override("en"):
+        told = caught.value.text()
+        assert advice in told
+        assert caught.value.details()["mistakes"][0]["message"] in told
+        # A tag that is missing is no correction of the one that is there.
+        assert "Did you mean </strong>" not in told
+    with override("zh-hans"):
+        assert chinese in caught.value.text()
+    for better in followed:
+        assert clean_text(better).text
 
 
 def test_what_only_cleaning_puts_together_is_checked_too():

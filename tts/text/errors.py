@@ -32,19 +32,32 @@ SCRIPT_NAMES: dict[Script, str | Promise] = {
     Script.OTHER: _("letters of another script"),
 }
 
-# Why an annotation is refused, and what is allowed in its place.
-ANNOTATION_PROBLEMS: dict[Problem, str | Promise] = {
-    Problem.PINYIN: _("this is no Mandarin syllable with a tone, such as [hào], [hao4] or [h][ào]"),
-    Problem.ARPABET: _("this is no ARPAbet phoneme, such as [R], [IH1] or [ER0]"),
-    Problem.SOUND: _("there is no such sound"),
-    Problem.PAUSE: _("a pause lasts at most 10 seconds"),
-    Problem.TAG: _("there is no such tag"),
-    Problem.NOT_CLOSED: _("this tag is not closed"),
-    Problem.NOT_OPENED: _("this tag closes nothing"),
-    Problem.EMPTY: _("there is nothing between these tags"),
-    Problem.TOO_LONG: _("there are more than 60 characters between these tags"),
+# Why an annotation is refused, and what to write in its place.
+_ANNOTATION_PROBLEMS: dict[Problem, Any] = {
+    Problem.PINYIN: _(
+        "this is no Mandarin syllable with a tone; write pinyin with its tone, such as [hào], [hao4] or [h][ào]"
+    ),
+    Problem.ARPABET: _(
+        "this is no ARPAbet phoneme; write one in each bracket, such as [R], [IH1] or [ER0], a vowel with its stress"
+    ),
+    Problem.SOUND: _("there is no such sound; write one of these: {sounds}"),
+    Problem.PAUSE: _(
+        "a pause lasts at most 10 seconds; write a shorter one, such as [pause 1.5s], or several in a row"
+    ),
+    Problem.TAG: _("there is no such tag; write one of these, or remove it: {tags}"),
+    Problem.NOT_CLOSED: _(
+        "this tag is not closed; write {tag} behind the words that it is for, or remove it"
+    ),
+    Problem.NOT_OPENED: _(
+        "this tag closes nothing; write {tag} before the words that it is for, or remove it"
+    ),
+    Problem.EMPTY: _("there is nothing between these tags; write words between them, or remove both"),
+    Problem.TOO_LONG: _("there are more than 60 characters between these tags; put them around fewer words"),
     Problem.WORD_TOO_LONG: _("this word has more than 24 phonemes; put spaces between words"),
 }
+# What is suggested belongs beside what is there, not in its place: the reason says where.
+MISSING: frozenset[str] = frozenset({Problem.NOT_CLOSED.value, Problem.NOT_OPENED.value})
+_BRACKETS: frozenset[Problem] = frozenset({Problem.PINYIN, Problem.ARPABET, Problem.SOUND, Problem.PAUSE})
 _ALLOWED: dict[Problem, list[str]] = {
     Problem.PINYIN: ["[hào]", "[hao4]", "[h][ào]"],
     Problem.ARPABET: [f"[{phoneme}]" for phoneme in sorted(ARPABET)],
@@ -52,6 +65,23 @@ _ALLOWED: dict[Problem, list[str]] = {
     Problem.PAUSE: ["[pause 500ms]", "[pause 1.5s]"],
     Problem.TAG: [f"<{name}>" for name in sorted(SPANS)],
 }
+
+
+def annotation_reason(mistake: Mistake) -> str | Promise:
+    """Why an annotation is refused and what to do, in words that follow on others."""
+    return format_lazy(
+        _ANNOTATION_PROBLEMS[mistake.problem],
+        tag=mistake.suggestion,
+        sounds=" ".join(_ALLOWED[Problem.SOUND]),
+        tags=" ".join(_ALLOWED[Problem.TAG]),
+    )
+
+
+def annotation_hint(mistake: Mistake) -> str | Promise:
+    """What was probably meant, as a sentence of its own; "" where that is not known, or the reason says it."""
+    if not mistake.suggestion or mistake.problem.value in MISSING:
+        return ""
+    return format_lazy(_(" Did you mean {suggestion}?"), suggestion=mistake.suggestion)
 
 
 class TextRefused(DomainError):
@@ -179,12 +209,12 @@ class ScriptNotSupported(LanguageNotSupported):
 
 SSML_FAULTS: dict[Fault, str | Promise] = {
     Fault.TAG: _("this sign begins no tag; write &lt; for it"),
-    Fault.NOT_CLOSED: _("this tag is not closed"),
-    Fault.NOT_OPENED: _("this tag closes nothing"),
+    Fault.NOT_CLOSED: _("this tag is not closed; write its closing tag, or remove it"),
+    Fault.NOT_OPENED: _("this tag closes nothing; write its opening tag before, or remove it"),
     Fault.CROSSED: _("another tag has to be closed before this one"),
-    Fault.ENTITY: _("there is no such entity"),
-    Fault.DOCUMENT_TYPE: _("a document type is not allowed"),
-    Fault.AFTER_END: _("nothing may follow the end of the document"),
+    Fault.ENTITY: _("there is no such entity; write the character itself, or &amp; for the sign &"),
+    Fault.DOCUMENT_TYPE: _("a document type is not allowed; remove it"),
+    Fault.AFTER_END: _("nothing may follow the end of the document; remove it, or put it before </speak>"),
 }
 
 
@@ -214,16 +244,18 @@ class AnnotationInvalid(TextRefused):
     """Annotations that were certainly meant as such, but say nothing; see `tts.text.annotations` for the rule."""
 
     code = "annotation_invalid"
-    message = _("Characters %(first)s to %(last)s of the text: %(reason)s.%(hint)s")
+    message = _("Characters %(first)s to %(last)s of the text: %(reason)s.%(hint)s%(escape)s")
 
     def __init__(self, *, mistakes: Sequence[Mistake]) -> None:
         first = mistakes[0]
         self.mistakes = list(mistakes)
-        hint: str | Promise = ""
-        if first.suggestion:
-            hint = format_lazy(_(" Did you mean {suggestion}?"), suggestion=first.suggestion)
+        escape = _(" To have it read as it stands, write a backslash before each bracket.")
         super().__init__(
-            first=first.start + 1, last=first.end, reason=ANNOTATION_PROBLEMS[first.problem], hint=hint
+            first=first.start + 1,
+            last=first.end,
+            reason=annotation_reason(first),
+            hint=annotation_hint(first),
+            escape=escape if first.problem in _BRACKETS else "",
         )
 
     def details(self) -> dict[str, Any]:
@@ -237,7 +269,7 @@ class AnnotationInvalid(TextRefused):
                     "problem": mistake.problem.value,
                     "start": mistake.start,
                     "end": mistake.end,
-                    "message": str(ANNOTATION_PROBLEMS[mistake.problem]),
+                    "message": str(annotation_reason(mistake)),
                     "allowed": _ALLOWED.get(mistake.problem, []),
                     "suggestion": mistake.suggestion,
                 }

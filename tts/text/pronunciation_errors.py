@@ -10,7 +10,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from portal.lib.errors import DomainError
-from tts.text.errors import ANNOTATION_PROBLEMS
+from tts.text.errors import annotation_hint, annotation_reason
 from tts.text.pronunciation import MAX_REPLACEMENT_CHARACTERS, MAX_WORD_CHARACTERS, EntryFault
 from tts.text.pronunciation import Fault as EntryProblem
 
@@ -20,13 +20,15 @@ ENTRY_PROBLEMS: dict[EntryProblem, str | Promise] = {
         _("a word has at most {limit} characters"), limit=MAX_WORD_CHARACTERS
     ),
     EntryProblem.WORD_ANNOTATED: _("a word holds no annotation; write how it is said on the other side"),
-    EntryProblem.WORD_TWICE: _("this word is there twice"),
+    EntryProblem.WORD_TWICE: _("this word is there twice; remove one of the two"),
     EntryProblem.REPLACEMENT_EMPTY: _("there is nothing to say for this word"),
     EntryProblem.REPLACEMENT_TOO_LONG: format_lazy(
         _("what is said has at most {limit} characters"), limit=MAX_REPLACEMENT_CHARACTERS
     ),
-    EntryProblem.REPLACEMENT_TAG: _("tags are not allowed here"),
-    EntryProblem.REPLACEMENT_BRACKET: _("what stands in brackets is no annotation"),
+    EntryProblem.REPLACEMENT_TAG: _("tags are not allowed here; remove them"),
+    EntryProblem.REPLACEMENT_BRACKET: _(
+        "what stands in brackets is no annotation; write one, such as [hào], or remove the brackets"
+    ),
 }
 
 
@@ -40,15 +42,12 @@ class PronunciationInvalid(DomainError):
     def __init__(self, *, faults: Sequence[EntryFault]) -> None:
         first = faults[0]
         self.faults = list(faults)
-        hint: str | Promise = ""
-        if first.mistake is not None and first.mistake.suggestion:
-            hint = format_lazy(_(" Did you mean {suggestion}?"), suggestion=first.mistake.suggestion)
         super().__init__(
             number=first.index + 1,
             first=first.start + 1,
             last=first.end,
             reason=entry_reason(first),
-            hint=hint,
+            hint=annotation_hint(first.mistake) if first.mistake else "",
         )
 
     def details(self) -> dict[str, Any]:
@@ -73,5 +72,5 @@ class PronunciationInvalid(DomainError):
 def entry_reason(fault: EntryFault) -> str | Promise:
     """Why an entry cannot be kept, in words."""
     if fault.mistake is not None:
-        return ANNOTATION_PROBLEMS[fault.mistake.problem]
+        return annotation_reason(fault.mistake)
     return ENTRY_PROBLEMS[fault.fault]

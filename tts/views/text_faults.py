@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from portal.lib.errors import DomainError
+from tts.text.errors import MISSING
 
 # Enough on both sides to find the place again.
 _AROUND = 12
@@ -14,7 +15,8 @@ _AROUND = 12
 
 @dataclass(frozen=True)
 class TextFault:
-    """The characters at fault with what stands around them, why, and what was probably meant ("": nothing is near)."""
+    """The characters at fault with what stands around them, why, and what was probably meant ("": nothing is near,
+    or the message says it)."""
 
     before: str
     fault: str
@@ -35,5 +37,5 @@ def text_fault(mistake: Mapping[str, Any], text: str) -> TextFault:
         fault=text[mistake["start"] : mistake["end"]],
         after=text[mistake["end"] : mistake["end"] + _AROUND],
         message=mistake["message"],
-        suggestion=mistake["suggestion"],
+        suggestion="" if mistake["problem"] in MISSING else mistake["suggestion"],
     )
