@@ -118,7 +118,7 @@ class ModeNotSupported(DomainError):
     field = "instruction"
     message = _(
         "No device of the pool takes instructions now. Nothing was charged. "
-        "Leave the instruction out, or try again later."
+        "Have the text read plainly, or try again later."
     )
 
 

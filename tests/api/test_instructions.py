@@ -70,9 +70,11 @@ def test_without_an_engine_that_takes_instructions_nothing_is_taken_in(
     for engine in engines:
         make_ready(engine)
     before = rows()
-    wanted = {"voice_id": str(preset.pk), "text": TEXT, "instruction": "emotion-happy"}
-    assert_problem(alice_api.send("POST", QUOTES, wanted), 422, "mode_not_supported")
-    assert_problem(alice_api.send("POST", JOBS, wanted), 422, "mode_not_supported")
+    text = {"voice_id": str(preset.pk), "text": TEXT}
+    # Nor is a price told to who has chosen the mode alone: there is nothing to choose.
+    for wanted in (text | {"instruction": "emotion-happy"}, text | {"mode": "instruct"}):
+        assert_problem(alice_api.send("POST", QUOTES, wanted), 422, "mode_not_supported")
+        assert_problem(alice_api.send("POST", JOBS, wanted), 422, "mode_not_supported")
     assert rows() == before
 
 
@@ -99,6 +101,8 @@ def test_what_no_single_device_can_do_together_is_not_taken_in(alice_api: Api, p
     before = rows()
     wanted = {"voice_id": str(preset.pk), "text": TEXT, "instruction": "emotion-happy"}
     assert_problem(alice_api.send("POST", JOBS, wanted), 422, "mode_not_supported")
+    open_mode = {"voice_id": str(preset.pk), "text": TEXT, "mode": "instruct"}
+    assert_problem(alice_api.send("POST", QUOTES, open_mode), 422, "mode_not_supported")
     assert rows() == before
 
 

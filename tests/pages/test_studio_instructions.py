@@ -14,6 +14,7 @@ from tts.models import SynthesisJob, Voice
 
 pytestmark = pytest.mark.django_db
 NONE_TAKES_THEM = "No device of the pool takes instructions now"
+NONE_IS_CHOSEN = "No instruction is chosen yet."
 
 
 def fields(voice: Voice, **changes: str) -> dict[str, str]:
@@ -81,6 +82,29 @@ def test_what_cannot_be_had_is_said_before_it_is_sent(alice_client: Client, alic
     priced = alice_client.post(reverse("quote_page"), sent, headers=HTMX).content.decode()
     assert NONE_TAKES_THEM not in priced
     assert "&quot;instruction&quot;: &quot;emotion-sad&quot;" in priced
+    assert NONE_IS_CHOSEN not in priced
     nothing = alice_client.post(reverse("studio"), fields(alices_voice))
     assert nothing.status_code == 422
+    assert not SynthesisJob.objects.exists()
+
+
+def test_the_mode_alone_is_priced_where_there_is_something_to_choose_and_refused_where_not(
+    alice_client: Client, alices_voice: Voice
+) -> None:
+    def quoted(**changes: str) -> str:
+        sent = fields(alices_voice, **changes)
+        return alice_client.post(reverse("quote_page"), sent, headers=HTMX).content.decode()
+
+    refused = quoted()
+    assert NONE_TAKES_THEM in refused
+    assert 'class="figures"' not in refused
+    sent = alice_client.post(reverse("studio"), fields(alices_voice))
+    assert sent.status_code == 422
+    # The same words as beside the price, not that one has to be chosen of a closed list.
+    assert f"{NONE_TAKES_THEM}. Nothing was charged." in sent.content.decode()
+    make_ready("cosyvoice")
+    priced = quoted()
+    assert NONE_IS_CHOSEN in priced
+    assert 'class="figures"' in priced
+    assert NONE_IS_CHOSEN not in quoted(mode="plain")
     assert not SynthesisJob.objects.exists()

@@ -35,12 +35,17 @@ def check_wording(*, mode: str, instruction: str, instruction_text: str) -> None
         raise InstructionMissing
 
 
-def check_is_taken(*, instruction: str, instruction_text: str, needs: Collection[str]) -> None:
-    """Whether a device that takes work obeys it, with all that the text and its voice need beside.
+def check_is_taken(*, mode: str, instruction: str, instruction_text: str, needs: Collection[str]) -> None:
+    """Whether a device that takes work obeys it, with all that the text and its voice need beside. In the mode instruct
+    without an instruction yet: whether any could be obeyed.
 
     Raises:
         ModeNotSupported, FreeInstructionNotSupported.
     """
+    is_open = mode == INSTRUCT and not instruction and not instruction_text
+    # What obeys own words obeys those of the list as well.
+    if is_open and not instructions_are_taken(needs=needs):
+        raise ModeNotSupported
     if instruction_text and not free_instructions_are_taken(needs=needs):
         raise FreeInstructionNotSupported
     if instruction and not instructions_are_taken(needs=needs):

@@ -146,7 +146,10 @@ def _source(workspace: Workspace, user: User | None, job_id: uuid.UUID) -> Synth
 def _check(workspace: Workspace, source: SynthesisJob, priced: Quote) -> None:
     if not priced.is_all_reused:
         check_is_taken(
-            instruction=source.instruction, instruction_text=source.instruction_text, needs=priced.needs
+            mode=source.mode,
+            instruction=source.instruction,
+            instruction_text=source.instruction_text,
+            needs=priced.needs,
         )
     check_length(workspace, priced)
     check_storage(workspace, adds_ms=priced.estimate_audio_ms)

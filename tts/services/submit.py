@@ -118,6 +118,9 @@ def submit_job(
     priced = quote_request(workspace=workspace, user=user, request=request, draft=draft)
     if missing := priced.speakers_without_voice:
         raise SpeakerWithoutVoice(speakers=missing)
+    check_wording(
+        mode=request.mode, instruction=request.instruction, instruction_text=request.instruction_text
+    )
     check_length(workspace, priced)
     check_storage(workspace, adds_ms=priced.estimate_audio_ms)
     if is_any_blocked(part.text for part in priced.plan):
@@ -138,18 +141,16 @@ def submit_job(
 
 
 def _checked_wishes(request: JobRequest) -> JobRequest:
-    """The request with its instruction as it is stored. Raises what `submit_job` says of instructions and formats."""
-    wanted = replace(request, instruction_text=clean_free_instruction(request.instruction_text))
-    check_wording(mode=wanted.mode, instruction=wanted.instruction, instruction_text=wanted.instruction_text)
-    checked_rate(wanted.response_format, wanted.sample_rate_hz)
-    return wanted
+    """The request with its instruction as it is stored. Raises what `submit_job` says of formats."""
+    checked_rate(request.response_format, request.sample_rate_hz)
+    return replace(request, instruction_text=clean_free_instruction(request.instruction_text))
 
 
 def quote_request(
     *, workspace: Workspace, user: User | None, request: JobRequest, draft: Voice | None = None
 ) -> Quote:
     """What a request would cost and take, refused as its job would be; nothing is stored. One that has not chosen an
-    instruction yet, or a voice for each speaker, has its price all the same.
+    instruction yet, where there are any, or a voice for each speaker, has its price all the same.
 
     Raises:
         VoiceNotFound, NotOffered, PronunciationVersionUnknown, PronunciationTooLong, ModeNotSupported,
@@ -177,7 +178,12 @@ def quote_request(
         pronunciation_version=request.pronunciation_version,
         draft=draft,
     )
-    check_is_taken(instruction=request.instruction, instruction_text=instruction_text, needs=priced.needs)
+    check_is_taken(
+        mode=request.mode,
+        instruction=request.instruction,
+        instruction_text=instruction_text,
+        needs=priced.needs,
+    )
     return priced
 
 

@@ -218,6 +218,7 @@ def _quote_context(
     return context | {
         "quote": priced,
         "is_script": wanted.mode == SCRIPT,
+        "lacks_instruction": wanted.mode == INSTRUCT and not (wanted.instruction or wanted.instruction_text),
         "voices": voices,
         "cast_rows": rows,
         "preview": spoken_preview(wanted.text, priced),
