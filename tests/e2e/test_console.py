@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from portal.embedded.console import OPERATOR_EMAIL
 from tests.e2e.conftest import Complaints, ContextMaker
 from tests.e2e.journeys import Account, speak
-from tests.e2e.test_everybody import serious_findings
+from tests.e2e.reading import serious_findings
 from tests.embedded.stack import Stack
 
 CONSOLE = [

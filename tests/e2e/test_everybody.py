@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.conftest import Complaints, ContextMaker
 from tests.e2e.journeys import Account, fetch, speak, upload_voice, wait_for
 from tests.e2e.listening import assert_speech
+from tests.e2e.reading import serious_findings
 from tests.embedded.stack import Stack
 
 SENTENCE = "Two boats are waiting for us."
@@ -55,17 +55,6 @@ def furnished(account: Account, stack: Stack, browser: Browser, speech_clip: Pat
         ]
     finally:
         context.close()
-
-
-def serious_findings(page: Page) -> list[str]:
-    """What axe-core calls serious or critical, as `rule: target`."""
-    results = Axe().run(page)
-    return [
-        f"{violation['id']}: {node['target']}"
-        for violation in results.response["violations"]
-        if violation["impact"] in ("serious", "critical")
-        for node in violation["nodes"]
-    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import ContextMaker
-from tests.e2e.journeys import Account
+from tests.e2e.journeys import Account, wait_for
+from tests.e2e.reading import serious_findings
 
 TEXT = "😀 银行很大，\n他还在。"
 WIDE, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 780}
@@ -62,6 +63,20 @@ def test_instructions_are_shown_for_their_mode_alone_and_say_why_they_are_closed
     # The built-in engine takes none.
     expect(part.locator(".alert--warn")).to_be_visible()
     expect(part.locator("input[name=instruction]").first).to_be_disabled()
+    # Said beside the price too, before anything is sent.
+    expect(studio.locator("#quote .alert--warn")).to_be_visible()
+    expect(studio.locator("#quote .figures")).to_have_count(0)
+    expect(studio.locator(".htmx-request")).to_have_count(0)
+    # Closed, it is read by a screen reader, searched, and scrolled by the keyboard all the same.
+    assert serious_findings(studio) == []
+    part.locator("input[type=search]").fill("四川")
+    expect(part.locator("[data-words*=四川话]")).to_be_visible()
+    expect(part.locator("[data-words*=Cantonese]")).to_be_hidden()
+    part.locator("input[type=search]").fill("")
+    studio.keyboard.press("Tab")
+    expect(part.locator(".instruction__list")).to_be_focused()
+    studio.keyboard.press("End")
+    wait_for(studio, "document.querySelector('.instruction__list').scrollTop > 0")
     assert studio.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     studio.check("input[name=mode][value=plain]", force=True)
     expect(part).to_be_hidden()
