@@ -224,6 +224,30 @@ def test_job_page_shows_receipt_attempts_and_segments(alice_client: Client, alic
     assert f'src="/jobs/{alices_job.pk}/audio"' in page
 
 
+def test_the_headlines_length_and_the_players_are_told_apart(
+    alice: User,
+    alice_client: Client,
+    alice_workspace: Workspace,
+    alices_voice: Voice,
+    alices_job: SynthesisJob,
+) -> None:
+    finish_job(alices_job)
+    one_segment = alice_client.get(reverse("job", args=[alices_job.pk]))
+    assert "1.0 s of speech" in text_of(one_segment)
+    assert "pauses" not in text_of(one_segment)
+    job = make_job(alice_workspace, alice, alices_voice, text="Before.\n# One\nText.\n# Two\nMore.")
+    finish_job(job)
+    spoken_ms = sum(job.segments.values_list("audio_ms", flat=True))
+    SynthesisJob.objects.filter(pk=job.pk).update(audio_ms=spoken_ms)
+    page = alice_client.get(reverse("job", args=[job.pk]))
+    shown = text_of(page)
+    assert f"{spoken_ms / 1000:.1f} s of speech" in shown
+    # What the player counts to, of which the pauses are no speech and are not paid.
+    player_ms = int(re.findall(r'data-player-time data-duration-ms="(\d+)"', page.content.decode())[0])
+    assert player_ms > spoken_ms + 1500
+    assert f"With the pauses between its segments the recording lasts {player_ms / 1000:.1f} s." in shown
+
+
 def test_the_live_part_alone_has_no_frame(alice_client: Client, alices_job: SynthesisJob) -> None:
     for part in ("studio", "job"):
         page = alice_client.get(reverse("job", args=[alices_job.pk]), {"part": part}).content.decode()

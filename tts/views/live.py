@@ -81,7 +81,7 @@ def live_part(job: SynthesisJob) -> LivePart:
         voice_name=voice_name(job.voice),
         currency=job.price_version.currency,
         headline=_headline(job, place),
-        detail=_detail(job, place),
+        detail=_detail(job, place, player),
         percent=round(100 * job.segments_done / job.segment_count) if job.segment_count else 0,
         is_live=job.state in JOB_LIVE,
         can_repeat=job.voice.state == VoiceState.READY,
@@ -142,7 +142,7 @@ def _headline(job: SynthesisJob, place: Place | None) -> str | Promise:
     return HEADLINES[job.state]
 
 
-def _detail(job: SynthesisJob, place: Place | None) -> str | Promise:
+def _detail(job: SynthesisJob, place: Place | None, player: Player | None) -> str | Promise:
     if job.state == JobState.QUEUED:
         return _start_estimate(place)
     if job.state == JobState.RUNNING:
@@ -151,7 +151,16 @@ def _detail(job: SynthesisJob, place: Place | None) -> str | Promise:
         return failure_text(job.error_code)
     if job.state == JobState.CANCELED:
         return _("Only what had been spoken until then was charged.")
-    return ""
+    return _length_with_pauses(job, player)
+
+
+def _length_with_pauses(job: SynthesisJob, player: Player | None) -> str:
+    """What the player counts, where it is more than the speech that the headline tells and that is paid."""
+    if player is None or seconds_text(player.duration_ms) == seconds_text(job.audio_ms):
+        return ""
+    return _("With the pauses between its segments the recording lasts %(length)s.") % {
+        "length": seconds_text(player.duration_ms)
+    }
 
 
 def _start_estimate(place: Place | None) -> str:
