@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from accounts.models import User, Workspace
+from accounts.selectors.people import runs_workspace
 from accounts.tenancy import memberships_of, workspace_of
 from billing.errors import NoPrice
 from billing.selectors.balances import Balance, balance_of
@@ -100,6 +101,19 @@ _BELONGS_TO = {
 }
 
 
+_SETTINGS = {
+    "account_settings",
+    "account_change_password",
+    "account_email",
+    "output_settings",
+    "pronunciations",
+    "pronunciation_save",
+    "pronunciation_delete",
+    "pronunciation_import",
+    "pronunciation_restore",
+}
+
+
 class Frame:
     """What templates call `frame`. One per request."""
 
@@ -129,11 +143,7 @@ class Frame:
     @property
     def settings_current(self) -> bool:
         match = getattr(self._request, "resolver_match", None)
-        return match is not None and match.url_name in (
-            "account_settings",
-            "account_change_password",
-            "account_email",
-        )
+        return match is not None and match.url_name in _SETTINGS
 
     @cached_property
     def initial(self) -> str:
@@ -144,6 +154,13 @@ class Frame:
     @cached_property
     def workspace(self) -> Workspace | None:
         return workspace_of(self._request)
+
+    @cached_property
+    def runs_workspace(self) -> bool:
+        """Whether who looks may see the settings that hold for everybody in the workspace."""
+        user = self._request.user
+        workspace = self.workspace
+        return bool(user.is_authenticated and workspace and runs_workspace(user, workspace.pk))
 
     @cached_property
     def workspaces(self) -> list[Workspace]:

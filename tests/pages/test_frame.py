@@ -86,6 +86,31 @@ def test_the_navigation_says_where_one_is(alice_client: Client, name: str, place
     assert current == [place]
 
 
+SETTINGS_PAGES = ["account_settings", "pronunciations", "output_settings"]
+
+
+@pytest.mark.parametrize("name", SETTINGS_PAGES)
+def test_the_parts_of_the_settings_lead_to_one_another(alice_client: Client, name: str) -> None:
+    page = page_of(alice_client, name)
+    parts = re.search(r'<nav class="places".*?</nav>', page, re.DOTALL)
+    assert parts is not None
+    assert re.findall(r'href="([^"]+)"', parts[0]) == [reverse(other) for other in SETTINGS_PAGES]
+    assert re.findall(r'href="([^"]+)" aria-current="page"', parts[0]) == [reverse(name)]
+    current = re.findall(r'<a class="rail__link"[^>]*aria-current="page">.*?</svg>([^<]+)</a>', page)
+    assert current == ["Settings"]
+
+
+def test_what_holds_for_everybody_is_offered_to_who_may_set_it(
+    alice: User, bob: User, alice_client: Client, bob_client: Client
+) -> None:
+    team = make_team(alice, bob)
+    for client, may_set in ((alice_client, True), (bob_client, False)):
+        client.post(reverse("choose_workspace"), {"workspace": str(team.pk)})
+        for name in ("studio", "pronunciations", "account_settings"):
+            assert (f'href="{reverse("output_settings")}"' in page_of(client, name)) is may_set
+        assert f'href="{reverse("pronunciations")}"' in page_of(client, "studio")
+
+
 def test_the_balance_stands_as_money_and_as_speech(alice_client: Client) -> None:
     page = page_of(alice_client, "developers")
     # 300 GPU-seconds at 0.012 yuan; the simulated engine of the tests speaks ten times as fast as one listens.
