@@ -71,7 +71,10 @@ function startChapters(form) {
       show();
     });
   }
-  form.querySelector("[data-question-close]").addEventListener("click", () => ask(false));
+  form.querySelector("[data-question-close]").addEventListener("click", () => {
+    ask(false);
+    form.querySelector("[data-put-text]").focus();
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const text = chosen()
@@ -88,6 +91,8 @@ function startChapters(form) {
     undo.hidden = false;
     undo.onclick = () => {
       write(before);
+      // Before it goes with the button that had it.
+      field.focus();
       undo.hidden = true;
     };
     dialog.close();
