@@ -24,7 +24,7 @@ MAX_SEED: Final = 2**31 - 1
 _SEED_BOUNDS: Final = format_lazy(
     _("A seed is a whole number from 0 to {limit}."), limit=count_text(MAX_SEED)
 )
-SEED_ERRORS: Final = dict.fromkeys(("min_value", "max_value"), _SEED_BOUNDS)
+SEED_ERRORS: Final[dict[str, Any]] = dict.fromkeys(("min_value", "max_value"), _SEED_BOUNDS)
 MAX_SEARCH_CHARACTERS: Final = 200
 
 
