@@ -20,7 +20,8 @@ from tts import storage
 from tts.audio.aigc import label_chunk
 from tts.audio.quality import QualityFigures, QualityReport
 from tts.audio.wav import wav_file
-from tts.models import Attempt, Device, DeviceKind, Segment, SynthesisJob, Voice, VoiceKind
+from tts.models import Attempt, Device, DeviceKind, Segment, SynthesisJob, Voice, VoiceKind, VoiceVersion
+from tts.selectors.voice_versions import RECORDED
 from tts.services.labels import label_of
 from tts.services.submit import JobRequest, submit_job
 from tts.services.voices import ensure_preset_voices
@@ -108,7 +109,16 @@ def make_voice(
         address="127.0.0.1",
     )
     voice.save()
+    keep_version(voice)
     return voice
+
+
+def keep_version(voice: Voice) -> VoiceVersion:
+    """The row of what is the voice's current recording."""
+    recorded = {name: getattr(voice, name) for name in RECORDED}
+    return VoiceVersion.objects.create(
+        voice=voice, number=voice.version, created_by=voice.created_by, **recorded
+    )
 
 
 def make_job(

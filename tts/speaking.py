@@ -30,8 +30,10 @@ from tts.engine.process import (
     Features,
 )
 from tts.engine.protocol import SpeakRequest, VoiceReference
+from tts.errors import VoiceVersionNotFound
 from tts.models import VoiceKind
 from tts.selectors.pronunciations import dictionary
+from tts.selectors.voice_versions import voice_as
 from tts.services import attempts, wakeups
 from tts.services.attempts import Outcome, Work
 from tts.services.endings import PEAK_COUNT
@@ -59,7 +61,7 @@ AUDIO_STREAM_TTL_S = 3600
 
 
 class VoiceGone(Exception):
-    """The voice was deleted while the segment waited."""
+    """The voice, or the version of it that the segment speaks with, was deleted while the segment waited."""
 
 
 class Speaking:
@@ -88,6 +90,7 @@ class Speaking:
         # The least of its pieces, where the engine can tell.
         self._similarity: float | None = None
         self._clip, self._features = b"", b""
+        self._voice = work.voice
         self._looked_at = time.monotonic()
         self._pronunciations = dictionary(work.job.workspace_id, work.job.pronunciation_version)
         self._pieces = pieces_of(work.segment.text, job_class=work.job.job_class)
@@ -186,19 +189,23 @@ class Speaking:
         self._publish({"end": b"1"})
 
     def _read_reference(self) -> None:
-        """The voice's clip, or what this engine has computed of it before."""
+        """The clip that the segment was quoted with, or what this engine has computed of it before."""
         voice, engine = self.work.voice, self._engine.loaded
         if voice.state == VoiceState.DELETED:
             raise VoiceGone
         if voice.kind != VoiceKind.CLONE:
             return
+        try:
+            voice = self._voice = voice_as(voice, self.work.segment.voice_version)
+        except VoiceVersionNotFound as error:
+            raise VoiceGone from error
         self._features = read_features(voice=voice, engine=engine) if engine else b""
         if not self._features:
             self._read_clip()
 
     def _read_clip(self) -> None:
         try:
-            self._clip = storage.read(self.work.voice.clip_key)
+            self._clip = storage.read(self._voice.clip_key)
         except FileNotFoundError as error:
             raise VoiceGone from error
 
@@ -209,12 +216,12 @@ class Speaking:
         return spoken_text(
             text,
             language=self.work.job.language,
-            voice_language=self.work.voice.language,
+            voice_language=self._voice.language,
             pronunciations=self._pronunciations,
         )
 
     def _request(self, number: int, text: str) -> SpeakRequest:
-        job, voice = self.work.job, self.work.voice
+        job, voice = self.work.job, self._voice
         return SpeakRequest(
             request_id=f"{self.work.attempt.pk}/{number}",
             text=self._as_spoken(text),
@@ -243,7 +250,7 @@ class Speaking:
             engine = self._engine.loaded
             if error.code != FEATURES_UNREADABLE or not self._features or engine is None:
                 raise
-            drop_features(voice=self.work.voice, engine=engine)
+            drop_features(voice=self._voice, engine=engine)
             self._features = b""
             self._read_clip()
             return self._relay(number, text)
@@ -274,7 +281,7 @@ class Speaking:
         if self._engine.loaded is None:
             return
         try:
-            keep_features(voice=self.work.voice, engine=self._engine.loaded, content=content)
+            keep_features(voice=self._voice, engine=self._engine.loaded, content=content)
         except (OSError, DatabaseError) as error:
             logger.warning("voice_features_not_kept", extra={"error": type(error).__name__})
 

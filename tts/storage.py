@@ -35,6 +35,13 @@ def spoken_consent_key(*, workspace_id: uuid.UUID, voice_id: uuid.UUID) -> str:
     return f"workspaces/{workspace_id}/voices/{voice_id}/consent.wav"
 
 
+def voice_version_key(
+    *, workspace_id: uuid.UUID, voice_id: uuid.UUID, version_id: uuid.UUID, part: str
+) -> str:
+    """Of a recording after the voice's first. `part`: `clip` or `consent`."""
+    return f"workspaces/{workspace_id}/voices/{voice_id}/versions/{version_id}/{part}.wav"
+
+
 def voice_features_key(*, workspace_id: uuid.UUID, voice_id: uuid.UUID, computed_by: str) -> str:
     """`computed_by` names an engine, its version and the clip."""
     digest = hashlib.sha256(computed_by.encode()).hexdigest()

@@ -15,7 +15,7 @@ from tts.models.pronunciation import PronunciationVersion
 from tts.models.rendition import Rendition
 from tts.models.segment import Segment
 from tts.models.telemetry import DeviceHour, DeviceSample, Resolution
-from tts.models.voice import Voice, VoiceKind
+from tts.models.voice import Voice, VoiceKind, VoiceVersion
 
 __all__ = [
     "Attempt",
@@ -40,4 +40,5 @@ __all__ = [
     "SynthesisJob",
     "Voice",
     "VoiceKind",
+    "VoiceVersion",
 ]

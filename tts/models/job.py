@@ -19,6 +19,8 @@ class SynthesisJob(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="jobs")
     voice = models.ForeignKey(Voice, on_delete=models.PROTECT, related_name="jobs")
+    # The version of that voice that the job was quoted with; each segment says its own.
+    voice_version = models.PositiveSmallIntegerField(default=1, db_default=1)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True
     )

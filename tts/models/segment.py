@@ -28,6 +28,9 @@ class Segment(models.Model):
     # Who speaks it where that is another voice than the job's, and the name that the text gives this speaker ("" for
     # the narrator). The name is the customer's text and goes with it.
     voice = models.ForeignKey(Voice, on_delete=models.PROTECT, related_name="+", null=True, db_index=False)
+    # With which of the voice's recordings (VoiceVersion.number): the one that it was quoted with, whatever is current
+    # when it is spoken. 1 for a preset.
+    voice_version = models.PositiveSmallIntegerField(default=1, db_default=1)
     speaker = models.CharField(max_length=60, default="", db_default="", blank=True)
     # Which of the job's chapters it belongs to, from 0; 0 where there are none.
     chapter = models.PositiveIntegerField(default=0, db_default=0)

@@ -39,6 +39,10 @@ class Voice(models.Model):
     quality = models.JSONField(null=True)
     peaks = models.JSONField(default=list)
     consent = models.ForeignKey(ConsentRecord, on_delete=models.PROTECT, related_name="+", null=True)
+    # Which of its versions speaks now: language, transcript, clip, report and consent above are a copy of that one's.
+    version = models.PositiveSmallIntegerField(default=1, db_default=1)
+    # The highest number that one of them has had: a number is given once, also where its version was deleted.
+    last_version = models.PositiveSmallIntegerField(default=1, db_default=1)
     # False: only who made it may hear it and speak with it (tts.selectors.voices).
     shared = models.BooleanField(default=True, db_default=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -61,3 +65,33 @@ class Voice(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class VoiceVersion(models.Model):
+    """A recording that a cloned voice has, with what belongs to it. Never changed; deleted alone or with the voice."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    voice = models.ForeignKey(Voice, on_delete=models.CASCADE, related_name="versions", db_index=False)
+    number = models.PositiveSmallIntegerField()
+    language = models.CharField(max_length=10, blank=True)
+    transcript = models.CharField(max_length=500, blank=True)
+    clip_key = models.CharField(max_length=200)
+    clip_sha256 = models.CharField(max_length=64)
+    clip_ms = models.PositiveIntegerField()
+    # The recording of the spoken consent; empty where none was given.
+    spoken_key = models.CharField(max_length=200, blank=True)
+    quality = models.JSONField(null=True)
+    peaks = models.JSONField(default=list)
+    consent = models.ForeignKey(ConsentRecord, on_delete=models.PROTECT, related_name="+", null=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["voice", "number"], name="voice_version_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.voice_id} {self.number}"

@@ -16,16 +16,18 @@ from typing import Final
 from django.db import OperationalError
 
 from tts import storage
-from tts.models import SynthesisJob, Voice
+from tts.models import SynthesisJob, Voice, VoiceVersion
 
 logger = logging.getLogger(__name__)
 
 # Nobody takes nearly as long. A note that is held is left alone however old it is; this is for who has sent the commit
 # and died, and for storage without locks.
 LEFT_AFTER: Final = timedelta(hours=1)
-_MODELS: Final = {"jobs": SynthesisJob, "voices": Voice}
+_MODELS: Final = {"jobs": SynthesisJob, "voices": Voice, "versions": VoiceVersion}
 _UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_FOLDER: Final = re.compile(rf"workspaces/{_UUID}/(?P<kind>jobs|voices)/(?P<id>{_UUID})")
+_FOLDER: Final = re.compile(
+    rf"workspaces/{_UUID}/(?:voices/{_UUID}/)?(?P<kind>jobs|voices|versions)/(?P<id>{_UUID})"
+)
 
 
 @contextmanager

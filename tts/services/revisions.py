@@ -27,6 +27,7 @@ from tts.models import Segment, SynthesisJob, Voice
 from tts.selectors.engines import PoolOffer, pool_offer
 from tts.selectors.jobs import jobs_of, spoken_job_of
 from tts.selectors.pronunciations import dictionary
+from tts.selectors.voice_versions import voice_as_before, with_number
 from tts.selectors.voices import refuse_private_voices, voice_of
 from tts.services.attempts import SEEDS
 from tts.services.blame import is_any_blocked
@@ -180,7 +181,7 @@ def _priced(
             instruction=source.instruction,
             instruction_text=source.instruction_text,
         ),
-        voice=source.voice,
+        voice=voice_as_before(source.voice, source.voice_version),
         text=whole_text(source, _changed(edits, revised)),
         characters=sum(part.characters for part in plan),
         plan=plan,
@@ -241,7 +242,7 @@ def _revised(
         if index not in parts or times > 1
     ]
     by_index = {edit.index: edit for edit in edits}
-    find_voice = cache(lambda voice_id: voice_of(workspace, user, voice_id))
+    find_voice = cache(lambda voice_id, number: voice_as_before(voice_of(workspace, user, voice_id), number))
     revised: list[Revised] = []
     for index, whole in parts.items():
         edit = by_index.get(index)
@@ -264,7 +265,7 @@ def _revised(
 def _kept(source: SynthesisJob, segment: Segment) -> SegmentPlan:
     return SegmentPlan(
         text=segment.text,
-        voice=segment.voice or source.voice,
+        voice=with_number(segment.voice or source.voice, segment.voice_version),
         needs=segment.needs,
         characters=segment.characters,
         estimate_gpu_ms=0,
@@ -282,7 +283,7 @@ def _spoken_anew(
     whole: Sequence[Segment],
     edit: SegmentEdit,
     engine: PoolOffer,
-    find_voice: Callable[[uuid.UUID], Voice],
+    find_voice: Callable[[uuid.UUID, int], Voice],
 ) -> list[SegmentPlan]:
     """The segments that an edited one becomes: none where it is left out. `whole` has all of its parts."""
     first, before = whole[0], "".join(segment.text for segment in whole)
@@ -300,7 +301,8 @@ def _spoken_anew(
         pieces = cut_into_segments(text, first_ms=first_ms)
         seed = first.seed if seed is None else seed
     planner = Planner(
-        voices={first.speaker: find_voice(first.voice_id or source.voice_id)},
+        # With the recording that the rest was spoken with, where it is still there.
+        voices={first.speaker: find_voice(first.voice_id or source.voice_id, first.voice_version)},
         languages=languages_of(text, asked=source.language),
         language=source.language,
         gpu_ms_per_audio_s=engine.gpu_ms_per_audio_s,
@@ -318,7 +320,8 @@ def _build(source: SynthesisJob, priced: Quote) -> SynthesisJob:
     """The new job: the old one's request, but for the text."""
     return SynthesisJob(
         workspace=source.workspace,
-        voice=source.voice,
+        voice=priced.voice,
+        voice_version=priced.voice.version,
         job_class=source.job_class,
         mode=source.mode,
         instruction=source.instruction,

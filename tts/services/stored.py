@@ -9,8 +9,7 @@ from django.db.models import Sum
 from accounts.models import Workspace
 from portal.lib.display import bytes_text
 from tts.errors import StorageFull
-from tts.models import SynthesisJob, Voice
-from tts.states import VOICE_KEPT
+from tts.models import SynthesisJob, VoiceVersion
 
 # 24 kHz, mono, 16 bits: what a millisecond of speech or of a clip takes.
 BYTES_PER_MS = 48
@@ -22,7 +21,8 @@ def stored_bytes(workspace_id: uuid.UUID) -> int:
         audio_key=""
     )
     spoken_ms = kept.aggregate(total=Sum("audio_ms"))["total"] or 0
-    clips = Voice.objects.filter(workspace_id=workspace_id, state__in=VOICE_KEPT)
+    # Of every version: those of a deleted voice are gone.
+    clips = VoiceVersion.objects.filter(voice__workspace_id=workspace_id)
     clips_ms = clips.aggregate(total=Sum("clip_ms"))["total"] or 0
     return int(spoken_ms + clips_ms) * BYTES_PER_MS
 

@@ -23,6 +23,7 @@ from tts.services.phrases import Reusable
 from tts.services.pronunciations import keep_version
 from tts.services.quotes import Quote, SegmentPlan
 from tts.services.taking_over import taken_over
+from tts.services.voice_pins import pin_versions
 from tts.states import JOB_LIVE, SegmentState
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ def store_job(
 
     Raises:
         AudioGone: the audio of one of `required` was deleted. Nothing was changed.
+        VoiceChanged: a voice or the version of it that it was quoted with was deleted. Nothing was changed.
         QueueFull, DailyCharactersReached, InsufficientCredit, BudgetReached. Nothing was changed then.
         PronunciationVersionUnknown: it was forgotten since it was priced. Nothing was changed.
         IntegrityError: the workspace has a job with this Idempotency-Key. Nothing was changed.
@@ -113,6 +115,7 @@ def _store(job: SynthesisJob, priced: Quote, phrases: Sequence[str]) -> None:
         _check_queue(job)
     _check_characters_a_day(job)
     keep_version(job.workspace_id, job.pronunciation_version)
+    pin_versions(part.voice for place, part in enumerate(priced.plan) if place not in priced.reused)
     job.save(force_insert=True)
     if 0 in priced.reused:
         # Its beginning can be heard from the first moment on.
@@ -142,6 +145,7 @@ def _segment(
         engine=job.engine,
         text=part.text,
         voice=None if part.voice == job.voice else part.voice,
+        voice_version=part.voice.version,
         speaker=part.speaker,
         chapter=part.chapter,
         characters=part.characters,

@@ -105,7 +105,8 @@ def submit_job(
         PronunciationVersionUnknown, PronunciationTooLong, WorkspaceSuspended, ModeNotSupported,
         FreeInstructionNotSupported, InstructionMissing, InstructionsConflict,
         InstructionTooLong, SpeakerWithoutVoice, TextBlocked, JobTooLong, DailyCharactersReached, StorageFull,
-        NotOffered, FormatUnknown, SampleRateNotSupported, TooManyCharactersPriced, and the refusals of tts.text.
+        NotOffered, FormatUnknown, SampleRateNotSupported, TooManyCharactersPriced, VoiceChanged, and the refusals of
+        tts.text.
         Nothing was changed then.
     """
     if workspace.suspended_at is not None:
@@ -229,6 +230,7 @@ def _build_job(
     return SynthesisJob(
         workspace=workspace,
         voice=priced.voice,
+        voice_version=priced.voice.version,
         created_by=user,
         api_key=api_key,
         job_class=request.job_class,

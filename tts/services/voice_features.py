@@ -1,6 +1,7 @@
 """What engines have computed of a voice's clip: kept beside it, so that it is computed once for all devices.
 
-Of one clip, by one version of one engine: another version computes its own. Deleted with the voice.
+Of one clip, by one version of one engine: another version computes its own. Deleted with the voice, and with each of
+its versions: a file's name does not tell which one's it is, and what still speaks is computed anew.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import logging
 
 from tts import storage
 from tts.engine.base import LoadedEngine
-from tts.models import Voice
+from tts.models import Voice, VoiceVersion
 from tts.states import VOICE_KEPT
 
 logger = logging.getLogger(__name__)
@@ -25,12 +26,13 @@ def read_features(*, voice: Voice, engine: LoadedEngine) -> bytes:
 
 
 def keep_features(*, voice: Voice, engine: LoadedEngine, content: bytes) -> None:
-    """Store them, unless another device was faster or the voice is gone."""
+    """Store them, unless another device was faster, or the voice or the version that it speaks with is gone."""
     key = _key(voice, engine)
     with contextlib.suppress(FileExistsError):
         storage.save(key, content)
-    # Looked at afterwards: whoever deleted the voice before this has not seen the file.
-    if not Voice.objects.filter(pk=voice.pk, state__in=VOICE_KEPT).exists():
+    # Looked at afterwards: whoever deleted it before this has not seen the file.
+    of_this = VoiceVersion.objects.filter(voice_id=voice.pk, number=voice.version)
+    if not of_this.filter(voice__state__in=VOICE_KEPT).exists():
         storage.delete(key)
         return
     logger.info("voice_features_kept", extra={"voice_id": voice.pk, "bytes": len(content)})
@@ -43,7 +45,7 @@ def drop_features(*, voice: Voice, engine: LoadedEngine) -> None:
 
 
 def delete_features(*, voice: Voice) -> None:
-    """Remove everything that any engine computed of the voice."""
+    """Remove everything that any engine computed of the voice, of whichever version."""
     if voice.workspace_id is None:
         return
     for key in storage.voice_features_keys(workspace_id=voice.workspace_id, voice_id=voice.pk):

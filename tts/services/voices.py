@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import unicodedata
 import uuid
+from collections.abc import Iterable
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -30,8 +31,9 @@ from tts.errors import (
     VoiceNotFound,
     VoiceNotYours,
 )
-from tts.models import Voice, VoiceKind
+from tts.models import Voice, VoiceKind, VoiceVersion
 from tts.selectors.voice_drafts import draft_by
+from tts.selectors.voice_versions import RECORDED
 from tts.selectors.voices import known_voice_of, may_arrange
 from tts.services.new_folders import new_folder
 from tts.services.stored import check_storage
@@ -74,17 +76,14 @@ def create_voice(
         ConsentRequired, SpokenConsentMissing, SpokenConsentUnusable, NameInvalid, TooManyVoices, and the refusals of
         tts.audio.errors (ClipQualityRejected carries the report). Nothing was stored then.
     """
-    if not consent:
-        raise ConsentRequired
-    if spoken_consent is None and settings.VOICEPOOL["SPOKEN_CONSENT"]:
-        raise SpokenConsentMissing
+    check_consent(agreed=consent, spoken=spoken_consent)
     name = clean_name(name)
     former = draft_by(workspace, user) if as_draft else None
     if not as_draft:
         check_room(workspace)
     clip = inspect_upload(upload)
     clip.require_usable()
-    spoken = _inspect_spoken(spoken_consent) if spoken_consent is not None else None
+    spoken = inspect_spoken(spoken_consent)
     check_storage(workspace, adds_ms=clip.duration_ms - (former.clip_ms if former else 0))
     voice = Voice(
         workspace=workspace,
@@ -106,8 +105,21 @@ def create_voice(
     return voice
 
 
-def _inspect_spoken(upload: UploadedFile[bytes]) -> InspectedClip:
-    """The recording of the spoken consent. It has to hold speech; how good it sounds does not matter."""
+def check_consent(*, agreed: bool, spoken: UploadedFile[bytes] | None) -> None:
+    """Raises ConsentRequired, SpokenConsentMissing."""
+    if not agreed:
+        raise ConsentRequired
+    if spoken is None and settings.VOICEPOOL["SPOKEN_CONSENT"]:
+        raise SpokenConsentMissing
+
+
+def inspect_spoken(upload: UploadedFile[bytes] | None) -> InspectedClip | None:
+    """The recording of the spoken consent. It has to hold speech; how good it sounds does not matter.
+
+    Raises SpokenConsentUnusable.
+    """
+    if upload is None:
+        return None
     try:
         return inspect_upload(upload)
     except ClipRejected as error:
@@ -147,6 +159,13 @@ def _keep(
                 spoken_sha256=spoken.sha256 if spoken else "",
             )
             voice.save(force_insert=True)
+            VoiceVersion.objects.create(
+                voice=voice,
+                number=voice.version,
+                spoken_key=spoken_key if spoken else "",
+                created_by=user,
+                **{name: getattr(voice, name) for name in RECORDED},
+            )
 
 
 def clean_name(name: str) -> str:
@@ -217,8 +236,8 @@ def change_voice(
 
 
 def delete_voice(*, workspace: Workspace, user: User, voice_id: uuid.UUID) -> None:
-    """Delete the workspace's voice and its recordings for good, with what engines computed of them. Jobs that it spoke
-    keep their audio; the record of consent is kept, with the fingerprints of what was recorded.
+    """Delete the workspace's voice and all its versions for good, with what engines computed of them. Jobs that it
+    spoke keep their audio; the record of consent is kept, with the fingerprints of what was recorded.
 
     Raises VoiceNotFound, PresetVoiceFixed.
     """
@@ -234,14 +253,19 @@ def erase_voice(voice: Voice) -> bool:
             state=VoiceState.DELETED, deleted_at=Now(), transcript="", clip_key="", peaks=[], quality=None
         )
         if deleted:
-            transaction.on_commit(lambda: _delete_files(voice), robust=True)
+            # The row is locked now: nobody adds another one.
+            versions = VoiceVersion.objects.filter(voice_id=voice.pk)
+            kept = list(versions)
+            versions.delete()
+            transaction.on_commit(lambda: delete_recordings(voice, kept), robust=True)
     return bool(deleted)
 
 
-def _delete_files(voice: Voice) -> None:
-    storage.delete(voice.clip_key)
-    if voice.workspace_id is not None:
-        storage.delete(storage.spoken_consent_key(workspace_id=voice.workspace_id, voice_id=voice.pk))
+def delete_recordings(voice: Voice, versions: Iterable[VoiceVersion]) -> None:
+    """Remove the files of versions whose rows are gone, and what engines computed of the voice."""
+    for version in versions:
+        storage.delete(version.clip_key)
+        storage.delete(version.spoken_key)
     delete_features(voice=voice)
 
 

@@ -121,6 +121,7 @@ def _keep_spoken(work: Work, outcome: Outcome, spoken: str, spoken_estimate: int
         engine=whole.engine,
         text=spoken,
         voice_id=whole.voice_id,
+        voice_version=whole.voice_version,
         speaker=whole.speaker,
         chapter=whole.chapter,
         characters=counted_characters(spoken),
