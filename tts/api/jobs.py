@@ -56,6 +56,7 @@ from tts.errors import (
     StorageFull,
     TextBlocked,
     TooManyCharactersPriced,
+    VoiceChanged,
     VoiceNotFound,
 )
 from tts.selectors.jobs import (
@@ -195,6 +196,7 @@ class JobsView(ListView):
                 NotOffered,
                 PronunciationVersionUnknown,
                 PronunciationTooLong,
+                VoiceChanged,
                 NoPrice,
                 TooManyCharactersPriced,
                 body=TextProblemSerializer,

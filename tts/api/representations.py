@@ -25,6 +25,9 @@ class JobVoiceSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     kind = serializers.ChoiceField(choices=VoiceKind.choices)
     name = serializers.CharField()
+    version = serializers.IntegerField(
+        help_text="Of its recording, as it was when the job was submitted; 1 for a preset."
+    )
 
 
 class JobErrorSerializer(serializers.Serializer[Any]):
@@ -130,6 +133,7 @@ class SegmentSerializer(serializers.Serializer[Any]):
     characters = serializers.IntegerField()
     audio_ms = serializers.IntegerField()
     voice_id = serializers.UUIDField()
+    voice_version = serializers.IntegerField(help_text="With which of the voice's recordings it is spoken.")
     speaker = serializers.CharField(help_text="By the name in the script; empty: the narrator.")
     chapter = serializers.IntegerField(help_text="From 0; 0 where there are no chapters.")
     seed = serializers.IntegerField(help_text="With which it is to be spoken.")
@@ -236,7 +240,12 @@ def job_json(job: SynthesisJob) -> dict[str, Any]:
         "id": job.pk,
         **{name: getattr(job, name) for name in _SAME_NAMES},
         "sample_rate_hz": job.sample_rate_hz or FORMATS[job.response_format].default_sample_rate_hz,
-        "voice": {"id": job.voice_id, "kind": job.voice.kind, "name": voice_name(job.voice)},
+        "voice": {
+            "id": job.voice_id,
+            "kind": job.voice.kind,
+            "name": voice_name(job.voice),
+            "version": job.voice_version,
+        },
         "reused_segments": job.reused_count,
         "revision_of": job.revision_of_id,
         "held": money(job.held_micros, currency),
@@ -266,7 +275,9 @@ def job_detail_json(job: SynthesisJob, *, place: Place | None, receipt: Receipt)
 
 
 def _segment_json(job: SynthesisJob, segment: Segment) -> dict[str, Any]:
-    names = ("index", "part", "state", "text", "characters", "audio_ms", "speaker", "chapter", "reused")
+    names = (
+        "index", "part", "state", "text", "characters", "audio_ms", "voice_version", "speaker", "chapter", "reused",
+    )  # fmt: skip
     return {
         **{name: getattr(segment, name) for name in names},
         "voice_id": segment.voice_id or job.voice_id,

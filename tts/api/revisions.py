@@ -39,6 +39,7 @@ from tts.errors import (
     StorageFull,
     TextBlocked,
     TooManyCharactersPriced,
+    VoiceChanged,
     VoiceNotFound,
 )
 from tts.selectors.jobs import jobs_of
@@ -120,6 +121,7 @@ class RevisionsView(ApiView):
                 StorageFull,
                 TextBlocked,
                 PronunciationVersionUnknown,
+                VoiceChanged,
                 body=RevisionProblemSerializer,
             ),
         },

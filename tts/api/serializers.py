@@ -196,10 +196,9 @@ class RecordingSerializer(StrictSerializer):
     )
 
 
-class NewVoiceSerializer(RecordingSerializer):
+class NewVersionSerializer(RecordingSerializer):
     """A form (multipart/form-data): its values are texts."""
 
-    name = serializers.CharField(max_length=MAX_NAME_CHARACTERS, allow_blank=True)
     language = StrictChoiceField(
         choices=LANGUAGE_CODES,
         required=False,
@@ -221,9 +220,13 @@ class NewVoiceSerializer(RecordingSerializer):
         required=False,
         allow_empty_file=True,
         help_text="A recording in which the person who speaks agrees, in the formats and lengths of `file`; required "
-        "where the operator asks for it. It is kept beside the clip and goes with the voice. The sentence to say: "
+        "where the operator asks for it. It is kept beside the clip and goes with it. The sentence to say: "
         f"{current_statement('en').spoken}",
     )
+
+
+class NewVoiceSerializer(NewVersionSerializer):
+    name = serializers.CharField(max_length=MAX_NAME_CHARACTERS, allow_blank=True)
     shared = serializers.BooleanField(
         required=False, default=True, help_text="“false”: nobody else in the workspace may use it."
     )

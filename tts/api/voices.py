@@ -90,7 +90,7 @@ class VoicesView(ListView):
     def get(self, request: Request) -> Response:
         filters = read_query(VoiceFilterSerializer, request.query_params)
         user = cast(User, request.user)
-        voices = usable_voices(require_workspace(request), user).select_related("consent")
+        voices = usable_voices(require_workspace(request), user).select_related("consent__user")
         return self.page_of(request, voices.filter(**filters), partial(voice_json, reader=user))
 
     @extend_schema(
