@@ -117,16 +117,13 @@ class RepeatForm(forms.Form):
     token = forms.UUIDField(widget=forms.HiddenInput)
 
 
-class VoiceForm(forms.Form):
-    """A new voice."""
+class RecordingForm(forms.Form):
+    """A recording for a voice that there is: what belongs to it, and the consent to it."""
 
     clip = forms.FileField(
         label=_("Recording"),
         allow_empty_file=True,  # the clip's own rules say it better, with a code
         error_messages={"required": _("Record yourself or choose a file first.")},
-    )
-    name = forms.CharField(
-        label=_("Name"), max_length=60, error_messages={"required": _("Give the voice a name.")}
     )
     language = forms.ChoiceField(
         label=_("Language of the recording"),
@@ -148,14 +145,23 @@ class VoiceForm(forms.Form):
     consent_clip = forms.FileField(
         label=_("Recording of the spoken consent"), allow_empty_file=True, required=False
     )
+    # Of the statement as it was shown, so that exactly this wording is recorded.
+    statement_locale = forms.CharField(max_length=10, widget=forms.HiddenInput)
+
+
+class VoiceForm(RecordingForm):
+    """A new voice."""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=60, error_messages={"required": _("Give the voice a name.")}
+    )
     shared = forms.ChoiceField(
         label=_("Who may use it"),
         choices=[("true", _("Everybody in the workspace")), ("false", _("Only you"))],
         required=False,
         initial="true",
     )
-    # Of the statement as it was shown, so that exactly this wording is recorded.
-    statement_locale = forms.CharField(max_length=10, widget=forms.HiddenInput)
+    field_order = ("clip", "name", "language", "transcript", "consent", "consent_clip", "shared")
 
 
 class DraftTestForm(forms.Form):

@@ -16,6 +16,7 @@ from tts.views import (
     subtitles,
     voice_check,
     voice_drafts,
+    voice_versions,
     voices,
 )
 
@@ -49,6 +50,22 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("voices/<uuid:voice_id>/rename/", voices.voice_rename, name="voice_rename"),
     path("voices/<uuid:voice_id>/share/", voices.voice_share, name="voice_share"),
     path("voices/<uuid:voice_id>/delete/", voices.voice_delete, name="voice_delete"),
+    path("voices/<uuid:voice_id>/replace/", voice_versions.voice_replace, name="voice_replace"),
+    path(
+        "voices/<uuid:voice_id>/versions/<int:number>/use/",
+        voice_versions.voice_version_use,
+        name="voice_version_use",
+    ),
+    path(
+        "voices/<uuid:voice_id>/versions/<int:number>/delete/",
+        voice_versions.voice_version_delete,
+        name="voice_version_delete",
+    ),
+    path(
+        "voices/<uuid:voice_id>/versions/<int:number>/audio",
+        voice_versions.voice_version_audio,
+        name="voice_version_audio",
+    ),
     path("voices/<uuid:voice_id>/audio", media.voice_audio, name="voice_audio"),
     path("workspace/output/", output_settings.output_settings, name="output_settings"),
     path("history/", history.history, name="history"),

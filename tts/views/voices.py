@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, cast
+from typing import cast
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.consent_statements import current_statement
 from accounts.models import User, Workspace
 from accounts.selectors.limits import voices_limit
 from accounts.tenancy import require_workspace
 from portal.lib.errors import DomainError
 from portal.lib.http import client_address
 from tts.audio.findings import checklist, verdict_text
-from tts.audio.limits import BEST_CLIP_SECONDS, MAX_CLIP_SECONDS, MAX_UPLOAD_BYTES, MIN_CLIP_SECONDS
-from tts.audio.quality import QualityReport, Verdict
+from tts.audio.quality import Verdict
 from tts.forms import RenameForm, SharingForm, VoiceForm
-from tts.languages import LANGUAGES, language_name
+from tts.languages import language_name
 from tts.models import Voice, VoiceKind
 from tts.selectors.jobs import beginnings_of, jobs_of, with_beginning
 from tts.selectors.voices import (
@@ -42,6 +38,8 @@ from tts.states import VoiceState
 from tts.views.cards import job_rows, report_of, voice_card, voice_cards, voice_name
 from tts.views.player import voice_player
 from tts.views.voice_drafts import draft_notice
+from tts.views.voice_form import form_page, new_recording, sent_on
+from tts.views.voice_versions import versions_context
 
 RECENT_JOBS = 5
 
@@ -66,7 +64,7 @@ def voices(request: HttpRequest) -> HttpResponse:
 def voice_new(request: HttpRequest) -> HttpResponse:
     workspace = require_workspace(request)
     if request.method != "POST":
-        return _new_page(request, VoiceForm(initial=_initial()))
+        return _new_page(request, VoiceForm(initial=new_recording()))
     form = VoiceForm(request.POST, request.FILES)
     if not form.is_valid():
         return _new_page(request, form, status=400)
@@ -78,14 +76,8 @@ def voice_new(request: HttpRequest) -> HttpResponse:
             form.add_error(error.field, error.text())
         return _new_page(request, form, error=error, status=error.status)
     if voice.state == VoiceState.DRAFT:
-        return _to(request, reverse("voice_draft", args=[voice.pk]))
-    return _to(request, f"{reverse('voice', args=[voice.pk])}?new=1")
-
-
-def _initial() -> dict[str, Any]:
-    language = (get_language() or "").partition("-")[0]
-    statement = current_statement(get_language())
-    return {"language": language, "statement_locale": statement.locale}
+        return sent_on(request, reverse("voice_draft", args=[voice.pk]))
+    return sent_on(request, f"{reverse('voice', args=[voice.pk])}?new=1")
 
 
 def _create(request: HttpRequest, workspace: Workspace, form: VoiceForm) -> Voice:
@@ -106,42 +98,11 @@ def _create(request: HttpRequest, workspace: Workspace, form: VoiceForm) -> Voic
     )
 
 
-def _to(request: HttpRequest, url: str) -> HttpResponse:
-    """A redirect that htmx follows as a whole page too."""
-    if request.headers.get("HX-Request"):
-        response = HttpResponse(status=204)
-        response["HX-Redirect"] = url
-        return response
-    return redirect(url)
-
-
 def _new_page(
     request: HttpRequest, form: VoiceForm, *, error: DomainError | None = None, status: int = 200
 ) -> HttpResponse:
-    """The whole page, or for htmx, whose page still holds the recording, only what was found."""
-    report: QualityReport | None = getattr(error, "report", None)
-    statement = current_statement(form["statement_locale"].value())
-    context = {
-        "form": form,
-        "error": error,
-        "checks": checklist(report) if report else [],
-        "statement": statement,
-        "asks_spoken_consent": settings.VOICEPOOL["SPOKEN_CONSENT"],
-        "readings": LANGUAGES,
-        "minimum_ms": round(MIN_CLIP_SECONDS * 1000),
-        "maximum_ms": round(MAX_CLIP_SECONDS * 1000),
-        "minimum_s": round(MIN_CLIP_SECONDS),
-        "maximum_s": round(MAX_CLIP_SECONDS),
-        "best_s": BEST_CLIP_SECONDS,
-        "upload_limit_bytes": MAX_UPLOAD_BYTES,
-        "upload_limit_mib": MAX_UPLOAD_BYTES // (1024 * 1024),
-        **draft_notice(require_workspace(request), cast(User, request.user)),
-    }
-    if request.headers.get("HX-Request"):
-        part = render(request, "tts/_voice_findings.html", context, status=status)
-        part["X-Part"] = "findings"
-        return part
-    return render(request, "tts/voice_new.html", context, status=status)
+    extra = draft_notice(require_workspace(request), cast(User, request.user))
+    return form_page(request, "tts/voice_new.html", form, extra, error=error, status=status)
 
 
 @login_required
@@ -227,6 +188,7 @@ def _voice_page(
         "has_warnings": report is not None and report.verdict is Verdict.WARNINGS,
         "checks": checklist(report) if report else [],
         "is_new": "new" in request.GET,
+        **(versions_context(found) if usable else {}),
         "form": form,
         "job_count": jobs.count(),
         "recent_jobs": job_rows(map(with_beginning, beginnings_of(jobs)[:RECENT_JOBS])),
