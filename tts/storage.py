@@ -35,11 +35,9 @@ def spoken_consent_key(*, workspace_id: uuid.UUID, voice_id: uuid.UUID) -> str:
     return f"workspaces/{workspace_id}/voices/{voice_id}/consent.wav"
 
 
-def voice_version_key(
-    *, workspace_id: uuid.UUID, voice_id: uuid.UUID, version_id: uuid.UUID, part: str
-) -> str:
-    """Of a recording after the voice's first. `part`: `clip` or `consent`."""
-    return f"workspaces/{workspace_id}/voices/{voice_id}/versions/{version_id}/{part}.wav"
+def voice_version_folder(*, workspace_id: uuid.UUID, voice_id: uuid.UUID, version_id: uuid.UUID) -> str:
+    """Of a recording after the voice's first."""
+    return f"{voice_folder(workspace_id=workspace_id, voice_id=voice_id)}/versions/{version_id}"
 
 
 def voice_features_key(*, workspace_id: uuid.UUID, voice_id: uuid.UUID, computed_by: str) -> str:

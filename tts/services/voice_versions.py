@@ -30,6 +30,7 @@ from tts.errors import (
 from tts.models import Voice, VoiceKind, VoiceVersion
 from tts.selectors.voice_versions import RECORDED, version_of
 from tts.selectors.voices import usable_voices, voice_of
+from tts.services.new_folders import new_folder
 from tts.services.stored import check_storage
 from tts.services.voice_checks import inspect_upload
 from tts.services.voice_pins import is_needed
@@ -93,10 +94,12 @@ def _keep(
     address: str | None,
 ) -> Voice:
     """Store the recordings, then the version and its consent in one transaction; when that fails, nothing is left."""
-    ids = {"workspace_id": workspace.pk, "voice_id": version.voice_id, "version_id": version.pk}
-    version.clip_key = storage.voice_version_key(**ids, part="clip")
-    version.spoken_key = storage.voice_version_key(**ids, part="consent") if spoken else ""
-    try:
+    folder = storage.voice_version_folder(
+        workspace_id=workspace.pk, voice_id=version.voice_id, version_id=version.pk
+    )
+    version.clip_key = f"{folder}/clip.wav"
+    version.spoken_key = f"{folder}/consent.wav" if spoken else ""
+    with new_folder(folder):
         storage.save(version.clip_key, clip.canonical_wav)
         if spoken is not None:
             storage.save(version.spoken_key, spoken.canonical_wav)
@@ -116,10 +119,6 @@ def _keep(
             version.save(force_insert=True)
             _make_current(voice, version)
             Voice.objects.filter(pk=voice.pk).update(last_version=version.number)
-    except BaseException:
-        storage.delete(version.clip_key)
-        storage.delete(version.spoken_key)
-        raise
     return voice_of(workspace, user, voice.pk)
 
 
