@@ -27,6 +27,7 @@ MODULES = (
     "tts.errors",
     "tts.text.errors",
     "tts.text.pronunciation_errors",
+    "tts.version_errors",
 )
 # What the framework refuses by itself: code, status, text. The codes are portal.lib.api_problem's.
 FRAMEWORK_ERRORS = (

@@ -30,7 +30,6 @@ from tts.engine.process import (
     Features,
 )
 from tts.engine.protocol import SpeakRequest, VoiceReference
-from tts.errors import VoiceVersionNotFound
 from tts.models import VoiceKind
 from tts.selectors.pronunciations import dictionary
 from tts.selectors.voice_versions import voice_as
@@ -47,6 +46,7 @@ from tts.text.estimate import estimate_audio_ms
 from tts.text.instructions import sentence_of
 from tts.text.pauses import pause_after_ms
 from tts.text.spoken import spoken_text
+from tts.version_errors import VoiceVersionNotFound
 
 logger = logging.getLogger(__name__)
 

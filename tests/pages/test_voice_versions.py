@@ -31,7 +31,10 @@ def address(name: str, voice: Voice, *arguments: int) -> str:
 
 
 def test_a_recording_is_replaced_heard_used_again_and_deleted(
-    alice: User, alice_client: Client, alices_voice: Voice
+    alice: User,
+    alice_client: Client,
+    alices_voice: Voice,
+    django_capture_on_commit_callbacks: Any,
 ) -> None:
     page = text_of(alice_client.get(address("voice", alices_voice)))
     assert "Version 1" in page
@@ -60,7 +63,8 @@ def test_a_recording_is_replaced_heard_used_again_and_deleted(
     assert Voice.objects.get(pk=alices_voice.pk).clip_key == alices_voice.clip_key
     page = text_of(alice_client.get(address("voice", alices_voice)))
     assert "Delete version 2 of" in page
-    answer = alice_client.post(address("voice_version_delete", alices_voice, 2), follow=True)
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = alice_client.post(address("voice_version_delete", alices_voice, 2), follow=True)
     assert "Version 2 and its recording are deleted." in text_of(answer)
     assert not storage.exists(current.clip_key)
     assert list(alices_voice.versions.values_list("number", flat=True)) == [1]

@@ -15,11 +15,12 @@ from tests.billing.books import all_books, at_once
 from tests.pool.conftest import Submit, make_device
 from tests.pool.test_claims import wait_until_blocked
 from tests.pool.voice_recordings import clone, everything, files, recording, replace
-from tts.errors import VoiceChanged, VoiceNotFound, VoiceVersionNeeded
+from tts.errors import VoiceNotFound
 from tts.models import Segment, SynthesisJob, Voice, VoiceVersion
 from tts.selectors.voice_versions import RECORDED
 from tts.services.voice_versions import delete_version, use_version
 from tts.services.voices import delete_voice
+from tts.version_errors import VoiceChanged, VoiceVersionNeeded
 
 __all__ = ["clone", "recording"]
 TEXT = "Two boats are waiting for us."

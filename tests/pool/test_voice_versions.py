@@ -33,11 +33,7 @@ from tts.errors import (
     SpokenConsentMissing,
     SpokenConsentUnusable,
     StorageFull,
-    TooManyVoiceVersions,
     VoiceNotFound,
-    VoiceVersionCurrent,
-    VoiceVersionNeeded,
-    VoiceVersionNotFound,
 )
 from tts.models import Segment, Voice, VoiceVersion
 from tts.selectors.voice_versions import with_number
@@ -48,6 +44,12 @@ from tts.services.voice_features import keep_features, read_features
 from tts.services.voice_versions import MAX_VERSIONS, delete_version, use_version
 from tts.services.voices import create_voice, delete_voice
 from tts.states import JobState
+from tts.version_errors import (
+    TooManyVoiceVersions,
+    VoiceVersionCurrent,
+    VoiceVersionNeeded,
+    VoiceVersionNotFound,
+)
 
 __all__ = ["clone", "engine", "recording"]
 TEXT = "Two boats are waiting for us."

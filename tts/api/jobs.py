@@ -56,7 +56,6 @@ from tts.errors import (
     StorageFull,
     TextBlocked,
     TooManyCharactersPriced,
-    VoiceChanged,
     VoiceNotFound,
 )
 from tts.selectors.jobs import (
@@ -73,6 +72,7 @@ from tts.services.fair_share import place_of
 from tts.services.jobs import cancel_job, delete_job
 from tts.services.live_sound import LIVE_FORMATS
 from tts.services.submit import JobRequest, submit_job
+from tts.version_errors import VoiceChanged
 from tts.views.media import job_audio_response, job_events_response, job_stream_response, wanted_form
 
 SUBMITS = Refusal("rate_limited", 429, "Too many jobs in a minute; Retry-After says when to go on.")

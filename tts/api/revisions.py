@@ -39,13 +39,13 @@ from tts.errors import (
     StorageFull,
     TextBlocked,
     TooManyCharactersPriced,
-    VoiceChanged,
     VoiceNotFound,
 )
 from tts.selectors.jobs import jobs_of
 from tts.services.revisions import SegmentEdit, quote_revision, revise_job
 from tts.services.submit import is_key_used
 from tts.text.errors import SpeechTooLong, TextEmpty, TextTooLong, TextTooManyParts
+from tts.version_errors import VoiceChanged
 
 REFUSALS = (
     JobNotFound,

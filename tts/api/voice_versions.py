@@ -36,11 +36,7 @@ from tts.errors import (
     SpokenConsentMissing,
     SpokenConsentUnusable,
     StorageFull,
-    TooManyVoiceVersions,
     VoiceNotFound,
-    VoiceVersionCurrent,
-    VoiceVersionNeeded,
-    VoiceVersionNotFound,
 )
 from tts.selectors.voice_versions import recorded_in, version_of, versions_of
 from tts.services.voice_versions import (
@@ -49,6 +45,12 @@ from tts.services.voice_versions import (
     delete_version,
     replace_recording,
     use_version,
+)
+from tts.version_errors import (
+    TooManyVoiceVersions,
+    VoiceVersionCurrent,
+    VoiceVersionNeeded,
+    VoiceVersionNotFound,
 )
 from tts.views.media import voice_audio_response
 

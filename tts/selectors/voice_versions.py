@@ -6,8 +6,8 @@ import copy
 
 from django.db.models import QuerySet
 
-from tts.errors import VoiceVersionNotFound
 from tts.models import Voice, VoiceKind, VoiceVersion
+from tts.version_errors import VoiceVersionNotFound
 
 # What a version brings along: the voice has a copy of what the current one has.
 RECORDED = ("language", "transcript", "clip_key", "clip_sha256", "clip_ms", "quality", "peaks", "consent_id")

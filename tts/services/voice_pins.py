@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from django.db import connection
 from django.db.models import Exists, OuterRef
 
-from tts.errors import VoiceChanged
 from tts.models import Segment, SynthesisJob, Voice, VoiceKind
 from tts.states import JOB_LIVE, SEGMENT_LIVE
+from tts.version_errors import VoiceChanged
 
 
 def pin_versions(voices: Iterable[Voice]) -> None:

@@ -19,14 +19,7 @@ from tts import storage
 from tts.audio.intake import InspectedClip
 from tts.audio.peaks import waveform_peaks
 from tts.audio.wav import read_wav
-from tts.errors import (
-    PresetVoiceFixed,
-    TooManyVoiceVersions,
-    VoiceNotFound,
-    VoiceVersionCurrent,
-    VoiceVersionNeeded,
-    VoiceVersionNotFound,
-)
+from tts.errors import PresetVoiceFixed, VoiceNotFound
 from tts.models import Voice, VoiceKind, VoiceVersion
 from tts.selectors.voice_versions import RECORDED, version_of
 from tts.selectors.voices import usable_voices, voice_of
@@ -35,6 +28,12 @@ from tts.services.stored import check_storage
 from tts.services.voice_checks import inspect_upload
 from tts.services.voice_pins import is_needed
 from tts.services.voices import check_consent, delete_recordings, inspect_spoken
+from tts.version_errors import (
+    TooManyVoiceVersions,
+    VoiceVersionCurrent,
+    VoiceVersionNeeded,
+    VoiceVersionNotFound,
+)
 
 logger = logging.getLogger(__name__)
 MAX_VERSIONS: Final = 10

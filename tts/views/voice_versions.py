@@ -19,7 +19,6 @@ from accounts.models import User
 from accounts.tenancy import require_workspace
 from portal.lib.errors import DomainError
 from portal.lib.http import client_address
-from tts.errors import VoiceVersionCurrent, VoiceVersionNeeded
 from tts.forms import RecordingForm
 from tts.models import Voice, VoiceKind, VoiceVersion
 from tts.selectors.voice_versions import recorded_in, version_of, versions_of
@@ -30,6 +29,7 @@ from tts.services.voice_versions import (
     replace_recording,
     use_version,
 )
+from tts.version_errors import VoiceVersionCurrent, VoiceVersionNeeded
 from tts.views.cards import Badge, verdict_badge
 from tts.views.media import voice_audio_response
 from tts.views.player import Player, voice_player
