@@ -60,6 +60,7 @@ def test_a_recording_is_replaced_listed_heard_used_again_and_deleted(
     assert newest["quality"] == replaced["quality"]
     assert oldest["consent"] == before["consent"]
     for listed in (newest, oldest):
+        assert alice_api.get(f"{address}/versions/{listed['number']}").json() == listed
         key = VoiceVersion.objects.get(voice=alices_voice, number=listed["number"]).clip_key
         heard = alice_api.get(listed["audio_url"])
         assert b"".join(heard.streaming_content) == storage.read(key)
@@ -127,6 +128,7 @@ def test_current_unknown_and_preset_ones_are_refused(
         for answer in (
             alice_api.delete(missing),
             alice_api.send("POST", f"{missing}/use"),
+            alice_api.get(missing),
             alice_api.get(f"{missing}/audio"),
         ):
             assert_problem(answer, 404, "voice_version_not_found")
@@ -142,6 +144,7 @@ def attempts(api: Api, voice: Voice, recording: bytes) -> list[Any]:
         api.post(address, version_form(recording)),
         api.send("POST", f"{address}/1/use"),
         api.send("POST", f"{address}/2/use"),
+        api.get(f"{address}/1"),
         api.get(f"{address}/1/audio"),
         api.delete(f"{address}/1"),
         api.delete(f"{address}/2"),

@@ -168,7 +168,7 @@ def test_every_method_was_really_offered_to_somebody(estate: Estate, alice: User
     api, pages = api_of(alice), client_of(alice)
     for address in with_ids():
         if re.search(
-            r"/(delete|remove|default|pay|take-back|revoke|cancel|rename|share|repeat|stream|events|switch|rotate|test|redeliver|revisions|quote|revise|price|speak|save|discard)/?$",
+            r"/(delete|remove|default|pay|take-back|revoke|cancel|rename|share|repeat|stream|events|switch|rotate|test|redeliver|revisions|quote|revise|price|speak|save|discard|use)/?$",
             address.template,
         ):
             continue

@@ -24,6 +24,7 @@ from tts.api.serializers import NewVersionSerializer, validated
 from tts.api.voice_representations import (
     ClipProblemSerializer,
     VoiceSerializer,
+    VoiceVersionSerializer,
     VoiceVersionsSerializer,
     version_json,
     voice_json,
@@ -126,6 +127,16 @@ class VoiceVersionsView(ApiView):
 
 
 class VoiceVersionView(ApiView):
+    @extend_schema(
+        operation_id="voice_versions_retrieve",
+        tags=["voices"],
+        summary="Get a recording",
+        responses={200: VoiceVersionSerializer, **problems(*UNKNOWN)},
+    )
+    def get(self, request: Request, voice_id: uuid.UUID, number: int) -> Response:
+        voice = clone_of(require_workspace(request), cast(User, request.user), voice_id)
+        return Response(version_json(voice, version_of(voice, number)))
+
     @extend_schema(
         operation_id="voice_versions_delete",
         tags=["voices"],
