@@ -281,6 +281,32 @@ def test_chapters_and_speakers_go_along(source: SynthesisJob) -> None:
     assert {each.chapter for each in segments_of(gone)} == {0}
 
 
+def test_an_edited_title_stays_one_segment(submit: Submit) -> None:
+    make_device()
+    job = submit(f"Chapter 1\n\n{TEXT}\n\nChapter 2\n\n{TEXT}")
+    speak_all()
+    job.refresh_from_db()
+    second = job.chapters[1]["first_index"]
+    old = segments_of(job)
+    lines = (
+        "The first chapter, in which the report is opened for all.\nAnd in which nobody hurries to close it."
+    )
+    one_line = lines.replace("\n", " ")
+    revised = revise(job, SegmentEdit(0, lines), SegmentEdit(second, lines))
+    assert revised.chapters == [
+        {"title": one_line, "first_index": 0},
+        {"title": one_line, "first_index": second},
+    ]
+    new = segments_of(revised)
+    assert [each.text.strip() for each in new if not each.reused] == [one_line, one_line]
+    assert [each.text for each in new if each.reused] == [
+        each.text for each in old if each.index not in (0, second)
+    ]
+    assert revised.text.count(one_line) == 2
+    # What is said below a title may be as many segments as it takes.
+    assert revise(job, SegmentEdit(1, " ".join([one_line] * 6))).segment_count > len(old)
+
+
 def test_who_says_his_own_name_keeps_it_before_other_words(submit: Submit, voice: Voice) -> None:
     make_device()
     job = submit(

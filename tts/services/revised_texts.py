@@ -82,10 +82,14 @@ def revised_chapters(
 
 
 def _title(source: SynthesisJob, first: Revised, number: int) -> str:
-    if number >= len(source.chapters):
+    title = title_said_by(source, chapter=number, index=first.index)
+    # Of a title that is edited, what its one segment says now.
+    return first.plan.text.strip() if title and first.plan.kept is None else title
+
+
+def title_said_by(source: SynthesisJob, *, chapter: int, index: int) -> str:
+    """The title of the chapter where the segment `index` says it, else ""."""
+    if chapter >= len(source.chapters) or source.chapters[chapter]["first_index"] != index:
         return ""
-    old = source.chapters[number]
-    if not old["title"] or old["first_index"] != first.index:
-        return ""
-    title: str = old["title"] if first.plan.kept is not None else first.plan.text.strip()
+    title: str = source.chapters[chapter]["title"]
     return title

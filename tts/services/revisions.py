@@ -36,7 +36,7 @@ from tts.services.phrases import Manner, Reusable
 from tts.services.pricing_limit import count_priced
 from tts.services.quotes import Quote, SegmentPlan
 from tts.services.quoting import HOUR_MS, Planner, priced_plan, spoken_before
-from tts.services.revised_texts import Revised, revised_chapters, whole_text
+from tts.services.revised_texts import Revised, revised_chapters, title_said_by, whole_text
 from tts.services.stored import check_storage
 from tts.services.storing import store_job
 from tts.services.submit import Submission, check_key, check_length, earlier_job, request_digest
@@ -50,6 +50,7 @@ from tts.text.limits import (
     FIRST_SEGMENT_MS,
     MAX_JOB_AUDIO_MS,
     MAX_JOB_SEGMENTS,
+    MAX_SEGMENT_MS,
     PREFERRED_SEGMENT_MS,
     max_job_characters,
 )
@@ -297,8 +298,7 @@ def _spoken_anew(
         clean = clean_text(edit.text, supported_languages=engine.languages, language=source.language)
         # The line ends behind it say how long the speaker rests.
         text = clean.text + before[len(before.rstrip()) :]
-        first_ms = PREFERRED_SEGMENT_MS if edit.index else FIRST_SEGMENT_MS
-        pieces = cut_into_segments(text, first_ms=first_ms)
+        pieces = _pieces(source, first, text)
         seed = first.seed if seed is None else seed
     planner = Planner(
         # With the recording that the rest was spoken with, where it is still there.
@@ -314,6 +314,16 @@ def _spoken_anew(
         replace(planner.planned(piece, speaker=first.speaker, chapter=first.chapter), seed=seed)
         for piece in pieces
     ]
+
+
+def _pieces(source: SynthesisJob, first: Segment, text: str) -> list[str]:
+    """A title is one segment, as in every text: its chapter is called by what the first piece says."""
+    if title_said_by(source, chapter=first.chapter, index=first.index):
+        line = " ".join(text.split())
+        return cut_into_segments(
+            line + text[len(text.rstrip()) :], preferred_ms=MAX_SEGMENT_MS, first_ms=MAX_SEGMENT_MS
+        )
+    return cut_into_segments(text, first_ms=PREFERRED_SEGMENT_MS if first.index else FIRST_SEGMENT_MS)
 
 
 def _build(source: SynthesisJob, priced: Quote) -> SynthesisJob:
