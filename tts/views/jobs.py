@@ -37,7 +37,7 @@ def job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
             f"{reverse('studio')}?job={job_id}#job" if part == "studio" else test_address(found.voice_id)
         )
         return render(request, PARTS[part], live_context(found, cancel_next=address))
-    extra = {"editor": editor_of(found, request.GET.get("edit", ""))}
+    extra = {"editor": editor_of(found, request.GET.get("edit", "")), "left": request.GET.get("left", "")}
     return render_job(request, found, extra, template=PARTS.get(part, "tts/job.html"))
 
 
