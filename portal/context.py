@@ -76,7 +76,12 @@ _BELONGS_TO = {
     # A refusal is drawn where it was sent to.
     "voice_draft_speak": "voices",
     "voice_draft_save": "voices",
+    "voice_rename": "voices",
+    "voice_replace": "voices",
+    "document": "studio",
+    "document_text": "studio",
     "job": "history",
+    "job_revise": "history",
     "log": "developers",
     "budget_set": "usage",
     "ledger": "billing",

@@ -21,7 +21,7 @@ from portal.service_state import CACHE_KEY, ServiceState, measure_service_state,
 from tests.cast import client_of
 from tests.console.rows import attempt, job
 from tests.factories import finish_job, make_device, make_job, make_team, make_voice, personal_workspace
-from tts.models import Device, DeviceSlot
+from tts.models import Device, DeviceSlot, Voice
 from tts.selectors.voices import preset_voices
 from tts.selectors.waits import expected_waits
 from tts.states import AttemptState, DeviceState, JobState, SegmentState
@@ -77,13 +77,30 @@ def test_the_policy_forbids_whatever_is_inline(client: Client) -> None:
     assert "unsafe" not in policy
 
 
+def current_places(page: str) -> list[str]:
+    return re.findall(r'<a class="rail__link"[^>]*aria-current="page">.*?</svg>([^<]+)</a>', page)
+
+
 @pytest.mark.parametrize(
-    ("name", "place"), [("studio", "Studio"), ("voice_new", "Voices"), ("developers", "Developers")]
+    ("name", "place"),
+    [
+        ("studio", "Studio"),
+        ("document", "Studio"),
+        ("voice_new", "Voices"),
+        ("developers", "Developers"),
+    ],
 )
 def test_the_navigation_says_where_one_is(alice_client: Client, name: str, place: str) -> None:
-    page = page_of(alice_client, name)
-    current = re.findall(r'<a class="rail__link"[^>]*aria-current="page">.*?</svg>([^<]+)</a>', page)
-    assert current == [place]
+    assert current_places(page_of(alice_client, name)) == [place]
+
+
+def test_the_navigation_knows_the_forms_of_a_voice(alice_client: Client, alices_voice: Voice) -> None:
+    form = alice_client.get(reverse("voice_replace", args=[alices_voice.pk]))
+    assert current_places(form.content.decode()) == ["Voices"]
+    refused = alice_client.post(reverse("voice_rename", args=[alices_voice.pk]), {"name": ""})
+    assert refused.status_code == 400
+    assert current_places(refused.content.decode()) == ["Voices"]
+    assert Voice.objects.get(pk=alices_voice.pk).name == alices_voice.name
 
 
 SETTINGS_PAGES = ["account_settings", "pronunciations", "output_settings"]
@@ -96,8 +113,7 @@ def test_the_parts_of_the_settings_lead_to_one_another(alice_client: Client, nam
     assert parts is not None
     assert re.findall(r'href="([^"]+)"', parts[0]) == [reverse(other) for other in SETTINGS_PAGES]
     assert re.findall(r'href="([^"]+)" aria-current="page"', parts[0]) == [reverse(name)]
-    current = re.findall(r'<a class="rail__link"[^>]*aria-current="page">.*?</svg>([^<]+)</a>', page)
-    assert current == ["Settings"]
+    assert current_places(page) == ["Settings"]
 
 
 def test_what_holds_for_everybody_is_offered_to_who_may_set_it(
