@@ -56,6 +56,18 @@ def voice_features_keys(*, workspace_id: uuid.UUID, voice_id: uuid.UUID) -> list
     return [f"{folder}/{name}" for name in names]
 
 
+def recording_keys(folder: str) -> list[str]:
+    """Every clip and spoken consent in a voice's folder, of whichever version."""
+    folders, names = _listed(folder)
+    keys = [f"{folder}/{name}" for name in names]
+    if "versions" in folders:
+        for version in _listed(f"{folder}/versions")[0]:
+            keys += [
+                f"{folder}/versions/{version}/{name}" for name in _listed(f"{folder}/versions/{version}")[1]
+            ]
+    return keys
+
+
 def attempt_audio_key(*, workspace_id: uuid.UUID, job_id: uuid.UUID, attempt_id: uuid.UUID) -> str:
     """One file for each attempt: a late writer can only ever overwrite its own."""
     return f"workspaces/{workspace_id}/jobs/{job_id}/attempts/{attempt_id}.wav"
@@ -98,12 +110,23 @@ def preset_sample_key(preset_key: str) -> str:
     return f"presets/{preset_key}/sample.wav"
 
 
+def _listed(folder: str) -> tuple[list[str], list[str]]:
+    """The folders and the files in it; none of a folder that is not there."""
+    try:
+        return default_storage.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return [], []
+
+
+def is_filled(folder: str) -> bool:
+    """Whether there is a file in the folder, or in one inside of it."""
+    folders, names = _listed(folder)
+    return bool(names) or any(is_filled(f"{folder}/{name}") for name in folders)
+
+
 def remove_folder(folder: str) -> None:
     """Remove a folder with all that is in it; one that is gone already is no error."""
-    try:
-        folders, names = default_storage.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return
+    folders, names = _listed(folder)
     for name in names:
         default_storage.delete(f"{folder}/{name}")
     for name in folders:
@@ -140,6 +163,11 @@ def noted_folders(*, older_than: timedelta) -> list[str]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     return [name.replace("_", "/") for name in names if _is_left(f"{_NOTES}/{name}", older_than)]
+
+
+def is_noted(folder: str) -> bool:
+    """Whether somebody is filling the folder, or died there."""
+    return default_storage.exists(_note_key(folder))
 
 
 def forget_note(folder: str) -> None:

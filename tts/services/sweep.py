@@ -23,6 +23,7 @@ from tts.services.blame import forget_ended_blocks
 from tts.services.endings import end_job_if_complete, jobs_to_end
 from tts.services.health import finish_drains
 from tts.services.jobs import delete_job_files
+from tts.services.left_recordings import remove_left_recordings
 from tts.services.new_folders import remove_folders_without_rows
 from tts.services.orphans import return_orphans
 from tts.services.partial_audio import publish_partial_audio
@@ -54,7 +55,8 @@ def sweep() -> Counter[str]:
 
 
 def sweep_thoroughly() -> Counter[str]:
-    """Look once more for what the sweep looks for among the latest jobs alone, now among all of them.
+    """Look once more for what the sweep looks for among the latest jobs alone, now among all of them; and for files
+    that processes which died left of rows that were never stored, or are gone.
 
     For once an hour, and whenever a clock begins to lead.
     """
@@ -63,6 +65,7 @@ def sweep_thoroughly() -> Counter[str]:
             "holds_released": lambda: release_holds_of_ended_jobs(within=None),
             "files_removed": lambda: remove_files_of_deleted_jobs(within=None),
             "folders_removed": remove_folders_without_rows,
+            "recordings_removed": remove_left_recordings,
             "blocks_forgotten": forget_ended_blocks,
         }
     )
