@@ -1,13 +1,14 @@
 """A process that stores something whose files come before its row: `python -m tests.pool.filling WHAT ID`.
 
 WHAT: `job` says the same as the job ID again, `revision` leaves out its first segment, `voice` makes a voice for its
-workspace. It prints what became of it.
+workspace, `version` replaces the recording of its newest one. It prints what became of it.
 """
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import Any
 
 import django
 
@@ -18,10 +19,11 @@ def main(what: str, job_id: str) -> str:
 
     from portal.lib.errors import DomainError
     from tests.audio import clips
-    from tts.models import SynthesisJob
+    from tts.models import SynthesisJob, Voice, VoiceKind
     from tts.services.jobs import repeat_request
     from tts.services.revisions import SegmentEdit, revise_job
     from tts.services.submit import submit_job
+    from tts.services.voice_versions import replace_recording
     from tts.services.voices import create_voice
 
     job = SynthesisJob.objects.get(pk=job_id)
@@ -41,17 +43,23 @@ def main(what: str, job_id: str) -> str:
         elif what == "revision":
             made = revise_job(job_id=job.pk, edits=[SegmentEdit(0, "")], **sender).job.pk
         else:
-            made = create_voice(
-                workspace=job.workspace,
-                user=job.created_by,
-                upload=SimpleUploadedFile("clip.wav", clips.wav(clips.speech(4.0))),
-                name="Mine",
-                language="en",
-                transcript="",
-                consent=True,
-                locale="en",
-                address=None,
-            ).pk
+            recorded: dict[str, Any] = {
+                "workspace": job.workspace,
+                "user": job.created_by,
+                "upload": SimpleUploadedFile("clip.wav", clips.wav(clips.speech(4.0))),
+                "language": "en",
+                "transcript": "",
+                "consent": True,
+                "locale": "en",
+                "address": None,
+            }
+            if what == "voice":
+                made = create_voice(name="Mine", **recorded).pk
+            else:
+                newest = Voice.objects.filter(workspace=job.workspace, kind=VoiceKind.CLONE).latest(
+                    "created_at"
+                )
+                made = replace_recording(voice_id=newest.pk, **recorded).pk
     except DomainError as error:
         return error.code
     return str(made)

@@ -15,8 +15,9 @@ from django.core.files.storage import default_storage
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
-from accounts.models import Workspace
+from accounts.models import User, Workspace
 from billing.services import holds
+from tests.factories import make_voice
 from tests.pool.conftest import Submit, make_device
 from tests.pool.forked import ROOT
 from tests.pool.processes import environment_here
@@ -25,7 +26,7 @@ from tests.pool.test_attempts import account
 from tests.pool.test_claims import wait_until_blocked
 from tts import storage
 from tts.errors import QueueFull, TooManyVoices
-from tts.models import Segment, SynthesisJob, Voice
+from tts.models import Segment, SynthesisJob, Voice, VoiceVersion
 from tts.services.new_folders import LEFT_AFTER, new_folder, remove_folders_without_rows
 from tts.services.sweep import sweep_thoroughly
 
@@ -117,6 +118,25 @@ def test_what_a_killed_process_left_is_removed_later(what: str, start: Start, wo
     assert (of_nobody(workspace), files(), account(workspace)) == (set(), before, money)
     assert sweep_thoroughly() == {}
     assert differing() == []
+
+
+def test_a_killed_replacement_leaves_no_recording(start: Start, workspace: Workspace, customer: User) -> None:
+    """In the folder of a voice that there is."""
+    voice = make_voice(workspace, customer)
+    before, row = files(), Voice.objects.values().get(pk=voice.pk)
+    with transaction.atomic():
+        Voice.objects.select_for_update(no_key=True).get(pk=voice.pk)
+        process = start("version")
+        wait_until_blocked()
+        process.kill()
+        process.wait()
+    assert {path.name for path in files() - before if path.is_file()} > {"clip.wav"}
+    assert sweep_thoroughly() == {}
+    age_notes(LEFT_AFTER)
+    assert sweep_thoroughly() == {"folders_removed": 1}
+    assert files() == before
+    assert Voice.objects.values().get(pk=voice.pk) == row
+    assert VoiceVersion.objects.filter(voice=voice).count() == 1
 
 
 @pytest.mark.parametrize("what", KINDS)
