@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import threading
@@ -85,6 +86,11 @@ def raw() -> Iterator[Callable[[bytes], int]]:
             with connection:
                 connection.recv(65536)
                 connection.sendall(answer)
+                # Closed while something of the request lies there unread, it would take the answer back.
+                connection.shutdown(socket.SHUT_WR)
+                with contextlib.suppress(OSError):
+                    while connection.recv(65536):
+                        pass
 
         threading.Thread(target=once, daemon=True).start()
         port: int = listener.getsockname()[1]
