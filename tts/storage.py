@@ -49,11 +49,7 @@ def voice_features_key(*, workspace_id: uuid.UUID, voice_id: uuid.UUID, computed
 def voice_features_keys(*, workspace_id: uuid.UUID, voice_id: uuid.UUID) -> list[str]:
     """Every file that engines left of a voice."""
     folder = f"workspaces/{workspace_id}/voices/{voice_id}/features"
-    try:
-        _, names = default_storage.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return [f"{folder}/{name}" for name in names]
+    return [f"{folder}/{name}" for name in _listed(folder)[1]]
 
 
 def recording_keys(folder: str) -> list[str]:
@@ -93,11 +89,7 @@ def stored_audio_keys(*, workspace_id: uuid.UUID, job_id: uuid.UUID) -> list[str
     folder = job_folder(workspace_id=workspace_id, job_id=job_id)
     keys: list[str] = []
     for inside in (folder, f"{folder}/attempts", f"{folder}/renditions"):
-        try:
-            _, names = default_storage.listdir(inside)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        keys += [f"{inside}/{name}" for name in names]
+        keys += [f"{inside}/{name}" for name in _listed(inside)[1]]
     return keys
 
 
@@ -145,9 +137,8 @@ def noted(folder: str) -> Iterator[None]:
     key = _note_key(folder)
     _save(key, ContentFile(b""))
     keep_links([key])
-    try:
-        path = default_storage.path(key)
-    except NotImplementedError:  # object storage has no paths, and its objects no locks
+    path = _path_of(key)
+    if path is None:  # nothing to lock
         yield
         return
     with open(path, "rb") as note:
@@ -158,10 +149,7 @@ def noted(folder: str) -> Iterator[None]:
 
 def noted_folders(*, older_than: timedelta) -> list[str]:
     """The folders with a note of that age that nobody holds."""
-    try:
-        _, names = default_storage.listdir(_NOTES)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    names = _listed(_NOTES)[1]
     return [name.replace("_", "/") for name in names if _is_left(f"{_NOTES}/{name}", older_than)]
 
 
@@ -208,11 +196,8 @@ def local_file(key: str) -> Iterator[str]:
 
     Raises FileNotFoundError.
     """
-    try:
-        path = default_storage.path(key)
-    except NotImplementedError:  # object storage has no paths
-        path = ""
-    if path:
+    path = _path_of(key)
+    if path is not None:
         yield path
     else:
         with open_audio(key) as stored, tempfile.NamedTemporaryFile() as copy:
@@ -226,11 +211,22 @@ def _save(key: str, content: File[bytes]) -> None:
     if stored != key:
         default_storage.delete(stored)
         raise FileExistsError(key)
+    path = _path_of(key)
+    if path is not None:  # object storage is durable when it answers
+        # The row that publishes this file is durable at its commit; the file must not be less so.
+        _sync(path)
+
+
+def _path_of(key: str) -> str | None:
+    """Where the file lies on this host; None where storage has no paths, as object storage has none."""
     try:
-        path = default_storage.path(key)
-    except NotImplementedError:  # object storage has no paths and is durable when it answers
-        return
-    # The row that publishes this file is durable at its commit; the file must not be less so.
+        return default_storage.path(key)
+    except NotImplementedError:
+        return None
+
+
+def _sync(path: str) -> None:
+    """Have a file, or the entries of a folder, on the disk itself."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -244,9 +240,8 @@ def link_or_copy(source: str, target: str) -> None:
 
     The link is durable after `keep_links`.
     """
-    try:
-        old, new = default_storage.path(source), default_storage.path(target)
-    except NotImplementedError:  # object storage has no paths
+    old, new = _path_of(source), _path_of(target)
+    if old is None or new is None:
         with open_audio(source) as file:
             _save(target, File(file))
         return
@@ -263,13 +258,9 @@ def link_or_copy(source: str, target: str) -> None:
 
 def keep_links(targets: Iterable[str]) -> None:
     """Have the folders of linked files on the disk itself: once for all of a job's."""
-    with contextlib.suppress(NotImplementedError):
-        for folder in {os.path.dirname(default_storage.path(target)) for target in targets}:
-            descriptor = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+    paths = (_path_of(target) for target in targets)
+    for folder in {os.path.dirname(path) for path in paths if path is not None}:
+        _sync(folder)
 
 
 def read(key: str) -> bytes:
