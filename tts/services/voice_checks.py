@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -13,7 +14,9 @@ from portal.lib.throttling import count_try
 from tts.audio.errors import ClipTooLarge
 from tts.audio.intake import InspectedClip, inspect_clip
 from tts.audio.limits import MAX_UPLOAD_BYTES
+from tts.audio.peaks import waveform_peaks
 from tts.audio.quality import QualityReport
+from tts.audio.wav import read_wav
 from tts.errors import TooManyVoiceChecks
 
 
@@ -31,6 +34,16 @@ def check_recording(*, workspace: Workspace, upload: UploadedFile[bytes]) -> Qua
     ):
         raise TooManyVoiceChecks(limit=settings.VOICEPOOL["VOICE_CHECKS_PER_MINUTE"])
     return inspect_upload(upload).report
+
+
+def recorded_of(clip: InspectedClip) -> dict[str, Any]:
+    """What a voice and each of its versions keep of a clip beside the file itself."""
+    return {
+        "clip_sha256": clip.sha256,
+        "clip_ms": clip.duration_ms,
+        "quality": clip.report.as_dict(),
+        "peaks": waveform_peaks(read_wav(clip.canonical_wav).pcm),
+    }
 
 
 def inspect_upload(upload: UploadedFile[bytes]) -> InspectedClip:

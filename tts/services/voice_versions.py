@@ -17,15 +17,13 @@ from accounts.models import User, Workspace
 from accounts.services.consent import record_consent
 from tts import storage
 from tts.audio.intake import InspectedClip
-from tts.audio.peaks import waveform_peaks
-from tts.audio.wav import read_wav
 from tts.errors import PresetVoiceFixed, VoiceNotFound
 from tts.models import Voice, VoiceKind, VoiceVersion
 from tts.selectors.voice_versions import RECORDED, version_of
 from tts.selectors.voices import usable_voices, voice_of
 from tts.services.new_folders import new_folder
 from tts.services.stored import check_storage
-from tts.services.voice_checks import inspect_upload
+from tts.services.voice_checks import inspect_upload, recorded_of
 from tts.services.voice_pins import is_needed
 from tts.services.voices import check_consent, delete_recordings, inspect_spoken
 from tts.version_errors import (
@@ -71,10 +69,7 @@ def replace_recording(
         voice_id=voice_id,
         language=language,
         transcript=transcript.strip(),
-        clip_sha256=clip.sha256,
-        clip_ms=clip.duration_ms,
-        quality=clip.report.as_dict(),
-        peaks=waveform_peaks(read_wav(clip.canonical_wav).pcm),
+        **recorded_of(clip),
         created_by=user,
     )
     voice = _keep(version, clip, spoken, workspace=workspace, user=user, locale=locale, address=address)

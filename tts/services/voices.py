@@ -18,8 +18,6 @@ from accounts.services.consent import record_consent
 from tts import storage
 from tts.audio.errors import ClipRejected
 from tts.audio.intake import InspectedClip
-from tts.audio.peaks import waveform_peaks
-from tts.audio.wav import read_wav
 from tts.engine.catalogue import PRESET_VOICES
 from tts.errors import (
     ConsentRequired,
@@ -37,7 +35,7 @@ from tts.selectors.voice_versions import RECORDED
 from tts.selectors.voices import known_voice_of, may_arrange
 from tts.services.new_folders import new_folder
 from tts.services.stored import check_storage
-from tts.services.voice_checks import inspect_upload
+from tts.services.voice_checks import inspect_upload, recorded_of
 from tts.services.voice_features import delete_features
 from tts.states import VoiceState
 
@@ -93,10 +91,7 @@ def create_voice(
         name=name,
         language=language,
         transcript=transcript.strip(),
-        clip_sha256=clip.sha256,
-        clip_ms=clip.duration_ms,
-        quality=clip.report.as_dict(),
-        peaks=waveform_peaks(read_wav(clip.canonical_wav).pcm),
+        **recorded_of(clip),
         shared=shared,
     )
     _keep(voice, clip, spoken, workspace=workspace, user=user, locale=locale, address=address)
